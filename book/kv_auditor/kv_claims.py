@@ -4,6 +4,8 @@ The arguments are tables of `kv_pages.summary`. Their column ``limit`` is the re
 and ``sd`` describe the results of the runs.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 
@@ -73,16 +75,11 @@ def eight_above_four(hkv):
     return less(hkv[hkv["epsilon"] == 0.1], "HKV b=8", "HKV b=4")
 
 
-def guess_falls_with_length(parts):
-    table = limits(parts)
+def falls_with_length(parts, auditor, lengths):
+    table, lengths = limits(parts), lengths.split()
     return pd.concat(
-        [named(table[f"LDP-Auditor b={a}"] - table[f"LDP-Auditor b={b}"], f"{a} to {b}, ") for a, b in ((4, 8), (8, 16))]
+        [named(table[f"{auditor} b={a}"] - table[f"{auditor} b={b}"], f"{a} to {b}, ") for a, b in pairwise(lengths)]
     )
-
-
-def parts_fall_with_length(parts):
-    table = limits(parts)
-    return named(table["VKV b=8"] - table["VKV b=16"], "8 to 16, ")
 
 
 def parts_above_guess(parts):
@@ -103,21 +100,13 @@ def grr_below_stated(grr):
 # Tables 2 to 4: `two`, `three`, `four`
 
 
-def means_say_less(two):
-    return stacked(rounds(two))
-
-
-def squads_fall(three):
-    return stacked(rounds(three))
+def rises(table):
+    return stacked(rounds(table))
 
 
 def first_round_largest(three):
     table = limits(three)
     return named(table["c=1"] - table.drop(columns="c=1").max(axis=1))
-
-
-def grr_grows(four):
-    return stacked(rounds(four))
 
 
 def grr_grows_slower(four):
@@ -137,11 +126,3 @@ def above(cell, word):
     table = limits(cell)
     names = [name for name in table if name.startswith("HKV") and name.replace("HKV", word) in table]
     return pd.concat([named(table[name] - table[name.replace("HKV", word)], f"{name}, ") for name in names])
-
-
-def the_above_guess(the):
-    return above(the, "LDP-Auditor")
-
-
-def oue_above_guess(oue):
-    return above(oue, "LDP-Auditor")

@@ -7,7 +7,7 @@ import pandas as pd
 from scipy import stats
 
 from ldpbook import paper_values, plots
-from ldpbook.comparisons import half_width
+from ldpbook.paper_values import half_width
 from ldpbook.stored import cells, sweep
 from ldpkit.auditors import KVAudit, audit_distributions
 from ldpkit.mechanisms import KeyValues

@@ -5,11 +5,50 @@ import pandas as pd
 from ldpbook import paper_values
 from ldpkit import attacks, mechanisms, stats
 
+OTHER = "other parameters than the paper's"
 ERRATUM = "see the errata, LDP-Auditor 14."
 
 
+def compare_statement(
+    board, says, cells, *, published, relation="<=", x="epsilon", where="", over="", series="", note="", comparable=True, **given
+):
+    """Compare a statement of the paper about many cells with the cell that deviates furthest from it.
+
+    Returns the line of a table. Nothing is recorded if this run has other settings than the paper, or no such cell. If `over`
+    names a column, the statement is about its ratio to the empirical value. `where` names a cell, with columns in braces. `given`
+    has further parameters of `Scoreboard.add`.
+    """
+    line, known = {"the paper says": says, "paper": published}, cells[cells["exact"].notna()]
+    if not comparable or known.empty:
+        return line | {"verdict": f"not compared: {'no such cell in this run' if comparable else OTHER}"}
+    if over:
+        ratio = known[over] / known["mean"]
+        known = known.assign(mean=ratio, exact=known[over] / known["exact"], se=known["se"] * ratio / known["mean"])
+    known = known.sort_values("exact", ascending=relation == ">=", kind="stable")[:1]
+    far = known.iloc[0]
+    at = where.format_map(far)
+    furthest = f"{'Largest' if relation == '<=' else 'Smallest'} at {at}: " if at else ""
+    board.add_cells(known, series or says, x, published=published, relation=relation, note=note and furthest + note, **given)
+    verdict = paper_values.SAID[board.table()["verdict"].iloc[-1]]
+    return line | {"this run": far["mean"], "exact": far["exact"], "furthest at": at, "verdict": verdict}
+
+
+def statements(lines):
+    """Return the lines of `compare_statement` as a table, without columns that are empty."""
+    order = ["the paper says", "paper", "this run", "exact", "furthest at", "verdict"]
+    return pd.DataFrame(lines).reindex(columns=order).dropna(axis="columns", how="all")
+
+
+def by_size(cell, sizes, name, x="epsilon"):
+    """Return a scoreboard of each figure in `sizes` by its name, with the cells of its domain sizes."""
+    boards = {item: paper_values.Scoreboard(item) for item in sizes}
+    for item, own in sizes.items():
+        boards[item].add_cells(cell[cell["k"].isin(own)], name, x=x)
+    return boards
+
+
 def check_fig2(cell, *, trials, alpha):
-    """Compare Figure 2: the printed limits for two numbers of reports, and the numbers in its statements."""
+    """Compare Figure 2: the printed limits for two numbers of reports, and its statements. Return the board and the statements."""
     board = paper_values.Scoreboard("ldp_auditor/fig2")
     board.add_cells(cell)
     for size in (10**6, 10**4):
@@ -19,16 +58,17 @@ def check_fig2(cell, *, trials, alpha):
     blh = cell[(cell["mechanism"] == "BLH") & cell["epsilon"].between(2, 10) & cell["k"].between(25, 200)]  # as in the paper
     private = cell[(cell["mechanism"] != "GRR") & cell["epsilon"].between(0.25, 1)]
     above, high = "claim: eps/eps_emp up to", "claim: eps/eps_emp at most, high privacy"
-    statements = [
+    said = [
         ("BLH, from 2 on, below", blh, "", "claim: eps_emp below", "BLH for eps>=2"),
         ("BLH, from 2 on: claimed / empirical, at most", blh, "epsilon", above, "BLH for eps>=2"),
     ]
-    statements += [
+    said += [
         (f"k = {k}, up to 1: claimed / empirical, at most", private[private["k"] == k], "epsilon", high, f"all but GRR, k={k}")
         for k in (25, 200)
     ]
-    for label, rows, over, item, series in statements:
-        board.claim(
+    lines = [
+        compare_statement(
+            board,
             label,
             rows,
             published=paper_values.lookup("ldp_auditor", item, series),
@@ -37,7 +77,9 @@ def check_fig2(cell, *, trials, alpha):
             note=ERRATUM,
             comparable=(trials, alpha) == (1_000_000, 0.01),  # the paper states them for its own number of reports
         )
-    return board
+        for label, rows, over, item, series in said
+    ]
+    return board, statements(lines)
 
 
 def check_fig1(guess, tight, *, k, epsilon, trials):
@@ -46,7 +88,8 @@ def check_fig1(guess, tight, *, k, epsilon, trials):
     board.add_cells(guess, "epsilon_emp, {mechanism}")
     stated = paper_values.load("ldp_auditor").query("item == 'claim: eps/eps_emp at eps=2 at most'").set_index("series")["value"]
     for name, most in stated.items():
-        board.claim(
+        compare_statement(
+            board,
             f"{name}: claimed / empirical, at most",
             guess[guess["mechanism"] == name],
             published=most,
@@ -64,23 +107,22 @@ def check_fig1(guess, tight, *, k, epsilon, trials):
 
 def check_fig4(cell):
     """Record Figures 4 and 10, for which the paper prints no numbers; return the board of each figure by its name."""
-    boards = {}
-    for item, sizes in (("ldp_auditor/fig4", (25, 200)), ("ldp_auditor/fig10", (100, 150))):
-        boards[item] = paper_values.Scoreboard(item)
-        boards[item].add_cells(cell[cell["k"].isin(sizes)], "{mechanism}, k={k:g}, delta={delta:g}")
-    return boards
+    sizes = {"ldp_auditor/fig4": (25, 200), "ldp_auditor/fig10": (100, 150)}
+    return by_size(cell, sizes, "{mechanism}, k={k:g}, delta={delta:g}")
 
 
 def check_fig5(cell, *, trials, alpha):
-    """Compare Figure 5: the limits that the paper states for hashing without noise."""
+    """Compare Figure 5: the limits that the paper states for hashing without noise. Return the board and the statements."""
     board = paper_values.Scoreboard("ldp_auditor/fig5")
     board.add_cells(cell, "{attack}, k={k:g}", x="g")
     guess = cell[cell["attack"] == "guess"]
-    for label, item, series, rows in (
+    said = (
         ("below, g = 2", "claim: LHO eps_emp below", "g=2", guess[guess["g"] == 2]),
         ("at most, g up to 10", "claim: LHO eps_emp at most", "g up to 10", guess[guess["g"] <= 10]),
-    ):
-        board.claim(
+    )
+    lines = [
+        compare_statement(
+            board,
             label,
             rows,
             published=paper_values.lookup("ldp_auditor", item, series),
@@ -90,17 +132,17 @@ def check_fig5(cell, *, trials, alpha):
             note="see the errata, LDP-Auditor 9.",
             comparable=(trials, alpha) == (1_000_000, 0.01),  # as published
         )
-    return board
+        for label, item, series, rows in said
+    ]
+    return board, statements(lines)
 
 
 def check_fig6(cell, *, trials, alpha):
     """Compare Figures 6 and 11: which protocols reach the ceiling in the paper's example. Return the board of each figure by its
     name.
     """
-    boards = {}
-    for item, sizes in (("ldp_auditor/fig6", (2, 100)), ("ldp_auditor/fig11", (25, 50))):
-        boards[item] = paper_values.Scoreboard(item)
-        boards[item].add_cells(cell[cell["k"].isin(sizes)], "{mechanism}, k={k:g}, epsilon={epsilon:g}", x="tau")
+    sizes = {"ldp_auditor/fig6": (2, 100), "ldp_auditor/fig11": (25, 50)}
+    boards = by_size(cell, sizes, "{mechanism}, k={k:g}, epsilon={epsilon:g}", x="tau")
     if (trials, alpha) != (1_000_000, 0.01):  # the paper states it for these
         return boards
     top = paper_values.lookup("ldp_auditor", "eps_OPT", x=10**6)
@@ -109,7 +151,8 @@ def check_fig6(cell, *, trials, alpha):
     if reach.empty:
         print("Not compared: k = 100, epsilon = 0.75 and the tau of the statement are not all in this run.")
     for name, row in reach[reach.index.isin(["SUE", "OUE", "BLH", "OLH", "SHE", "THE"])].groupby(level=0, sort=False):
-        boards["ldp_auditor/fig6"].claim(
+        compare_statement(
+            boards["ldp_auditor/fig6"],
             f"{name}, k=100, epsilon=0.75, reaches eps_OPT",
             row,
             published=top,
@@ -123,11 +166,10 @@ def check_fig6(cell, *, trials, alpha):
 
 def check_fig7(cell, plain):
     """Record Figures 7 and 12, for which the paper prints no numbers; return the board of each figure by its name."""
-    boards = {}
-    for item, sizes in (("ldp_auditor/fig7", (2, 100)), ("ldp_auditor/fig12", (25, 50))):
-        boards[item] = paper_values.Scoreboard(item)
-        boards[item].add_cells(cell[cell["k"].isin(sizes)], "{mechanism}, k={k:g}, d={d:g}")
-        boards[item].add_cells(plain[plain["k"].isin(sizes)], "{base}, k={k:g}, d={d:g}")
+    sizes = {"ldp_auditor/fig7": (2, 100), "ldp_auditor/fig12": (25, 50)}
+    boards = by_size(cell, sizes, "{mechanism}, k={k:g}, d={d:g}")
+    for item, own in sizes.items():
+        boards[item].add_cells(plain[plain["k"].isin(own)], "{base}, k={k:g}, d={d:g}")
     return boards
 
 

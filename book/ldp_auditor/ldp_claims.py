@@ -1,7 +1,8 @@
 """Compute the numbers that the claims of the LDP-Auditor paper are about; the tests are in `data/claims/ldp_auditor.csv`.
 
 Every function takes tables of a page by name and returns a value for each cell. Where an exact distribution is known, the values
-are exact expectations of the paper's statistic. Therefore no verdict depends on a single run.
+are exact expectations of the paper's statistic. Therefore no verdict depends on a single run. A row of the table of claims
+gives further arguments as text. Two numbers are the ends of a range, and names of mechanisms are separated by blanks.
 """
 
 import numpy as np
@@ -12,7 +13,8 @@ from ldpkit.auditors import expected
 from ldpkit.mechanisms import RSFD, make
 
 PURE = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE"]
-UNARY = ["SUE-z", "SUE-r", "OUE-z", "OUE-r"]
+NOISY = ["GM", "AGM"]
+FINITE = ["AGRR", "ASUE", "ABLH", "AOLH"]
 
 
 def wide(cell, *keys, column="exact"):
@@ -33,7 +35,17 @@ def flat(table, *names):
 def between(table, low, high, key="epsilon"):
     """Return the rows whose `key` lies in a range."""
     at = table.index.get_level_values(key)
-    return table[(at >= low) & (at <= high)]
+    return table[(at >= float(low)) & (at <= float(high))]
+
+
+def per_claim(table):
+    """Return a table divided by the claimed epsilon."""
+    return table.div(table.index.get_level_values("epsilon"), axis=0)
+
+
+def over_claim(table):
+    """Return by how much a table exceeds the claimed epsilon."""
+    return table.sub(table.index.get_level_values("epsilon"), axis=0)
 
 
 def excess(table, upper, lower):
@@ -56,7 +68,7 @@ def steps(table, key, names):
 
 def growth(table, key, low, high, names):
     """Return the relative growth of every column from the value `low` of `key` to `high`."""
-    two = (table.xs(end, level=key) for end in (high, low))
+    two = (table.xs(float(end), level=key) for end in (high, low))
     return flat(next(two) / next(two) - 1, *names)
 
 
@@ -72,164 +84,70 @@ def grr_close(guess):
     return 1 / ratio(guess, "GRR")
 
 
-def sue_within_two(guess):
-    return ratio(guess, "SUE")
-
-
-def the_within_two(guess):
-    return ratio(guess, "THE")
-
-
-def she_within_two(guess):
-    return ratio(guess, "SHE")
-
-
-def blh_within_four(guess):
-    return ratio(guess, "BLH")
-
-
-def grr_tightest_at_two(guess):
-    return excess(wide(guess, "k", "epsilon"), ["GRR"], PURE[1:])
-
-
-# Figure 2: `cell`
+# Figures 2 and 3: `cell`
 
 
 def pure(cell):
     return wide(cell, "k", "epsilon")
 
 
-def grr_tightest(cell):
-    return excess(pure(cell), ["GRR"], PURE[1:])
+def above(cell, low, high, upper, lower):
+    return excess(between(pure(cell), low, high), upper.split(), lower.split())
+
+
+def alike(cell, low, high, one, other):
+    return apart(between(pure(cell), low, high), one, other)
+
+
+def grown(cell, key, low, high, name):
+    return growth(pure(cell), key, low, high, [name])
+
+
+def lost(cell, key, low, high, name):
+    return -grown(cell, key, low, high, name)
+
+
+def rise_with_k(cell, low, high, names):
+    return steps(between(pure(cell), low, high), "k", names.split())
+
+
+def within(cell, least, most, low, high, names):
+    table = between(between(pure(cell), least, most, "k"), low, high)
+    return flat(1 / per_claim(table), *names.split())
 
 
 def grr_tight(cell):
-    table = pure(cell)
-    return flat(table[["GRR"]].div(table.index.get_level_values("epsilon"), axis=0), "GRR")
-
-
-def blh_worst(cell):
-    table, names = between(pure(cell), 2, 10), [name for name in PURE if name != "BLH"]
-    return flat(table[names].sub(table["BLH"], axis=0), *names)
+    return flat(per_claim(pure(cell)), "GRR")
 
 
 def blh_below_one(cell):
     return flat(between(pure(cell), 2, 10), "BLH")
 
 
-def blh_flat(cell):
-    return growth(pure(cell), "epsilon", 2, 10, ["BLH"])
-
-
-def hashing_lowest(cell):
-    table = between(pure(cell), 0.25, 1)
-    return flat(table[["SS", "SUE", "OUE", "SHE", "THE", "GRR"]].sub(table[["BLH", "OLH"]].max(axis=1), axis=0),
-                "SS", "SUE", "OUE", "SHE", "THE", "GRR")  # fmt: skip
-
-
-def hashing_alike(cell):
-    return apart(between(pure(cell), 0.25, 1), "BLH", "OLH")
-
-
-def olh_above_blh(cell):
-    return excess(between(pure(cell), 2, 10), ["OLH"], ["BLH"])
-
-
 def ss_like_others(cell):
     table = between(pure(cell), 0.25, 1)
-    return flat((table[["SS"]].div(table[["SUE", "OUE", "SHE", "THE"]].mean(axis=1), axis=0) - 1).abs(), "SS")
-
-
-def ss_is_grr(cell):
-    table = between(pure(cell), 6, 10)
-    return flat(table[["SS"]].sub(table["GRR"], axis=0), "SS")
-
-
-def unary_alike(cell):
-    return apart(between(pure(cell), 0.25, 1), "SUE", "OUE")
-
-
-def oue_above_sue(cell):
-    return excess(between(pure(cell), 2, 4), ["OUE"], ["SUE"])
-
-
-def oue_plateau(cell):
-    return growth(pure(cell), "epsilon", 6, 10, ["OUE"])
-
-
-def olh_plateau(cell):
-    return growth(pure(cell), "epsilon", 6, 10, ["OLH"])
-
-
-def histogram_alike(cell):
-    return apart(pure(cell), "SHE", "THE")
-
-
-def falls_with_k(cell):
-    table = between(pure(cell), 0.25, 2)
-    return steps(table, "k", PURE)
-
-
-def grr_little_k(cell):
-    return -growth(pure(cell), "k", 25, 200, ["GRR"])
-
-
-def within_at_25(cell):
-    table = between(pure(cell).xs(25, level="k", drop_level=False), 0.25, 1)
-    return flat(1 / table.div(table.index.get_level_values("epsilon"), axis=0), *PURE[1:])
-
-
-def within_at_200(cell):
-    table = between(pure(cell).xs(200, level="k", drop_level=False), 0.25, 1)
-    return flat(1 / table.div(table.index.get_level_values("epsilon"), axis=0), *PURE[1:])
-
-
-def oue_rises_with_k(cell):
-    return steps(between(pure(cell), 4, 10), "k", ["OUE"])
-
-
-def olh_rises_with_k(cell):
-    return steps(between(pure(cell), 4, 10), "k", ["OLH"])
-
-
-def the_rises_with_k(cell):
-    return steps(between(pure(cell), 10, 10), "k", ["THE"])
+    return apart(table.assign(others=table[["SUE", "OUE", "SHE", "THE"]].mean(axis=1)), "SS", "others")
 
 
 def gap_widens(cell):
-    table = pure(cell)
-    share = table.div(table.index.get_level_values("epsilon"), axis=0)
+    share = per_claim(pure(cell))
     return flat(share.xs(1, level="epsilon") - share.xs(0.25, level="epsilon"), *PURE[1:])
 
 
-def blh_within_ten(cell):
-    table = between(pure(cell), 2, 10)
-    return flat(1 / table.div(table.index.get_level_values("epsilon"), axis=0), "BLH")
-
-
 def below_claim(cell):
-    table = pure(cell)
-    return flat(table.sub(table.index.get_level_values("epsilon"), axis=0), *PURE)
+    return flat(over_claim(pure(cell)), *PURE)
 
 
 def one(value):
     return pd.Series([float(value)])
 
 
-def ceiling_million():
-    return one(stats.epsilon_ceiling(10**6, tail=0.01 / 4))
+def ceiling(trials):
+    return one(stats.epsilon_ceiling(int(trials), tail=0.01 / 4))
 
 
-def ceiling_ten_thousand():
-    return one(stats.epsilon_ceiling(10**4, tail=0.01 / 4))
-
-
-def lower_end():
-    return one(stats.clopper_pearson(10**4, 10**4, 0.01 / 4)[0])
-
-
-def upper_end():
-    return one(stats.clopper_pearson(0, 10**4, 0.01 / 4)[1])
+def end(hits, side):
+    return one(stats.clopper_pearson(int(hits), 10**4, 0.01 / 4)[int(side)])
 
 
 def any_pair():
@@ -241,48 +159,10 @@ def any_pair():
     return pd.Series(found)
 
 
-# Figure 3: `cell`
-
-NOISY = ["GM", "AGM"]
-
-
-def agrr_tightest(cell):
-    return excess(pure(cell), ["AGRR"], ["ASUE", "ABLH", "AOLH", "AGM"])
-
-
-def aolh_above_ablh(cell):
-    return excess(between(pure(cell), 2, 10), ["AOLH"], ["ABLH"])
-
-
-def approximate_hashing_alike(cell):
-    return apart(between(pure(cell), 0.25, 1), "ABLH", "AOLH")
-
-
-def gm_worst(cell):
-    table = between(pure(cell), 0.25, 1)
-    return flat(table[["AGRR", "ASUE", "ABLH", "AOLH", "AGM"]].sub(table["GM"], axis=0), "AGRR", "ASUE", "ABLH", "AOLH", "AGM")
-
-
-def agm_above_gm(cell):
-    return excess(between(pure(cell), 0.25, 1), ["AGM"], ["GM"])
-
-
 def asue_is_sue(cell):
     table = pure(cell)
     plain = [expected(make("SUE", k=int(k), epsilon=e), trials=10**6)[0] for k, e in table.index]
-    return flat((table[["ASUE"]].div(plain, axis=0) - 1).abs(), "ASUE")
-
-
-def approximate_falls_with_k(cell):
-    return steps(between(pure(cell), 0.25, 2), "k", ["AGRR", "ASUE", "ABLH", "AOLH", "AGM"])
-
-
-def agrr_little_k(cell):
-    return -growth(pure(cell), "k", 25, 200, ["AGRR"])
-
-
-def aolh_plateau(cell):
-    return growth(pure(cell), "epsilon", 6, 10, ["AOLH"])
+    return apart(table.assign(SUE=plain), "ASUE", "SUE")
 
 
 # Figures 4 and 10: `cell`, with the pure counterpart at delta 0
@@ -292,36 +172,20 @@ def by_delta(cell):
     return wide(cell.assign(mechanism=cell["protocol"]), "k", "epsilon", "delta")
 
 
-def delta_spread(table, names):
-    groups = table[names].groupby(level=["k", "epsilon"])
-    return flat(groups.max() / groups.min() - 1, *names)
-
-
 def delta_does_nothing(cell):
-    return delta_spread(by_delta(cell), ["AGRR", "ASUE", "ABLH", "AOLH"])
+    groups = by_delta(cell)[FINITE].groupby(level=["k", "epsilon"])
+    return flat(groups.max() / groups.min() - 1, *FINITE)
 
 
 def approximate_is_pure(cell):
     table = by_delta(cell)
     plain = table.xs(0, level="delta")
     found = {d: table.xs(d, level="delta") / plain - 1 for d in table.index.get_level_values("delta").unique() if d}
-    return flat(pd.concat(found, names=["delta"]).abs(), "AGRR", "ASUE", "ABLH", "AOLH")
+    return flat(pd.concat(found, names=["delta"]).abs(), *FINITE)
 
 
-def gm_rises_with_delta(cell):
-    return steps(between(by_delta(cell), 1e-9, 1, "delta"), "delta", ["GM"])
-
-
-def agm_rises_with_delta(cell):
-    return steps(between(by_delta(cell), 1e-9, 1, "delta"), "delta", ["AGM"])
-
-
-def finite_falls_with_k(cell):
-    return steps(by_delta(cell), "k", ["AGRR", "ASUE", "ABLH", "AOLH"])
-
-
-def noisy_rises_with_k(cell):
-    return steps(between(by_delta(cell), 1e-9, 1, "delta"), "k", NOISY)
+def rise_from_delta(cell, least, key, names):
+    return steps(between(by_delta(cell), least, 1, "delta"), key, names.split())
 
 
 # Figure 5: `guess`
@@ -331,121 +195,73 @@ def hashed(guess):
     return wide(guess.assign(mechanism="LHO"), "k", "g")
 
 
-def one_bit_below_one(guess):
-    return flat(between(hashed(guess), 2, 2, "g"), "LHO")
+def hashed_to(guess, low, high):
+    return flat(between(hashed(guess), low, high, "g"), "LHO")
 
 
-def hashing_at_most(guess):
-    return flat(between(hashed(guess), 2, 10, "g"), "LHO")
-
-
-def hashing_at_least(guess):
-    return flat(between(hashed(guess), 3, 10, "g"), "LHO")
-
-
-def rises_with_g(guess):
-    return steps(hashed(guess), "g", ["LHO"])
-
-
-def hashing_falls_with_k(guess):
-    return steps(hashed(guess), "k", ["LHO"])
+def rise_of_hashed(guess, key):
+    return steps(hashed(guess), key, ["LHO"])
 
 
 # Figures 6 and 11: `cell`. For SS with larger subsets only the success rate was simulated.
 
 
-def repeated(cell, *sizes):
-    return wide(cell[cell["k"].isin(sizes)], "k", "epsilon", "tau")
+def repeated(cell, sizes="2 25 50 100"):
+    return wide(cell[cell["k"].isin(map(int, sizes.split()))], "k", "epsilon", "tau")
 
 
-def ss_is_grr_for_two(cell):
-    table = repeated(cell, 2)
-    return flat(table[["SS"]].sub(table["GRR"], axis=0), "SS")
-
-
-def grr_tightest_for_two(cell):
-    return excess(repeated(cell, 2), ["GRR"], ["SUE", "OUE", "BLH", "OLH", "SHE", "THE", *NOISY])
-
-
-def noisy_lowest_for_two(cell):
-    table = repeated(cell, 2)
-    return flat(table[PURE].sub(table[NOISY].max(axis=1), axis=0), *PURE)
+def above_repeated(cell, sizes, upper, lower):
+    return excess(repeated(cell, sizes), upper.split(), lower.split())
 
 
 def middle_for_two(cell):
-    table = repeated(cell, 2)
+    table = repeated(cell, "2")
     names = ["SUE", "OUE", "BLH", "OLH"]
     low, high = table[names].sub(table[NOISY].max(axis=1), axis=0), -table[names].sub(table["GRR"], axis=0)
     return flat(low.where(low < high, high), *names)
 
 
-def grr_lowest_for_hundred(cell):
-    table, names = repeated(cell, 100), ["SUE", "OUE", "BLH", "OLH", "SHE", "THE"]
-    return flat(table[names].sub(table["GRR"], axis=0), *names)
+def collected(cell, sizes, low, high, tau):
+    """Return the estimates of budgets in a range, after so many collections or more."""
+    return between(between(repeated(cell, sizes), low, high), tau, 500, "tau")
 
 
-def she_second_lowest(cell):
-    table, names = repeated(cell, 100), ["SUE", "OUE", "BLH", "OLH", "THE"]
-    return flat(table[names].sub(table["SHE"], axis=0), *names)
-
-
-def noisy_lowest(cell):
-    table, names = repeated(cell, 25, 50), [n for n in PURE if n != "SS"]
-    return flat(table[names].sub(table[NOISY].max(axis=1), axis=0), *names)
-
-
-def small_budget_never(cell):
-    table = repeated(cell, 2, 25, 50, 100)
-    table = between(between(table, 0.25, 0.25), 500, 500, "tau")
-    return flat(table / stats.epsilon_ceiling(10**6, tail=0.01 / 4), *PURE, *NOISY)
+def share_of_ceiling(cell, sizes, low, high, tau, names):
+    return flat(collected(cell, sizes, low, high, tau) / ceiling(10**6)[0], *names.split())
 
 
 def all_reach_ceiling(cell):
-    table = between(between(repeated(cell, 2, 25, 50, 100), 0.75, 1), 250, 500, "tau")
-    return flat(table, "SUE", "OUE", "BLH", "OLH", "SHE", "THE")
-
-
-def grr_misses_ceiling(cell):
-    table = between(between(repeated(cell, 2, 25, 50, 100), 0.75, 1), 250, 500, "tau")
-    return flat(table / stats.epsilon_ceiling(10**6, tail=0.01 / 4), "GRR")
+    return flat(collected(cell, "2 25 50 100", 0.75, 1, 250), "SUE", "OUE", "BLH", "OLH", "SHE", "THE")
 
 
 def below_composition(cell):
-    table = repeated(cell, 2, 25, 50, 100)
+    table = repeated(cell)
     composed = table.index.get_level_values("tau") * table.index.get_level_values("epsilon")
     return flat(table.sub(composed, axis=0), *[n for n in PURE if n != "SS"], *NOISY)
 
 
 def rises_with_tau(cell):
-    return steps(repeated(cell, 2, 25, 50, 100), "tau", [n for n in PURE if n != "SS"])
+    return steps(repeated(cell), "tau", [n for n in PURE if n != "SS"])
 
 
 # Figures 7 and 12: `cell`
 
 
-def fakes(cell, *sizes):
-    return wide(cell[cell["k"].isin(sizes)].assign(mechanism=cell["base"]), "k", "d", "epsilon")
+def fakes(cell, sizes):
+    return wide(cell[cell["k"].isin(map(int, sizes.split()))].assign(mechanism=cell["base"]), "k", "d", "epsilon")
 
 
-def rsfd_grr_tightest(cell):
-    return excess(fakes(cell, 2, 100), ["GRR"], UNARY)
+def above_fakes(cell, sizes, upper, lower):
+    return excess(fakes(cell, sizes), upper.split(), lower.split())
 
 
 def rsfd_grr_plateau(cell):
-    return growth(fakes(cell, 2, 25, 50, 100), "epsilon", 4, 10, ["GRR"])
-
-
-def sue_above_oue_for_two(cell):
-    return excess(fakes(cell, 2), ["SUE-z", "SUE-r"], ["OUE-z", "OUE-r"])
-
-
-def sue_below_oue_for_hundred(cell):
-    return excess(fakes(cell, 100), ["OUE-z", "OUE-r"], ["SUE-z", "SUE-r"])
+    return growth(fakes(cell, "2 25 50 100"), "epsilon", 4, 10, ["GRR"])
 
 
 def lower_for_two(cell):
-    table = fakes(cell, 2, 100)
-    return flat(table.xs(100, level="k") - table.xs(2, level="k"), "GRR", *UNARY)
+    table = fakes(cell, "2 100")
+    return flat(table.xs(100, level="k") - table.xs(2, level="k"), "GRR", "SUE-z", "SUE-r", "OUE-z", "OUE-r")
 
 
 def loss_of_one(d, budget):
@@ -467,18 +283,9 @@ def amplified():
 # Figure 8: `cell` and `live`
 
 
-def faulty(cell):
-    return wide(cell[cell["attack"] == "guess"].assign(mechanism=cell["protocol"]), "k", "epsilon")
-
-
-def guess_sees_fault(cell):
-    table = between(faulty(cell), 0.25, 0.75)
-    return flat(table.sub(table.index.get_level_values("epsilon"), axis=0), "SUE", "OUE")
-
-
-def guess_blind(cell):
-    table = between(faulty(cell), 1, 10)
-    return flat(table.sub(table.index.get_level_values("epsilon"), axis=0), "SUE", "OUE")
+def found_by_guess(cell, low, high):
+    table = wide(cell[cell["attack"] == "guess"].assign(mechanism=cell["protocol"]), "k", "epsilon")
+    return flat(over_claim(between(table, low, high)), "SUE", "OUE")
 
 
 def mended(live):
@@ -488,10 +295,6 @@ def mended(live):
 
 
 def bit_sent_too_often():
-    found = {}
-    for name in ("SUE", "OUE"):
-        for e in (0.25, 1.0, 4.0):
-            found[f"{name}, epsilon = {e:g}"] = (
-                make("FaultyUE", k=100, epsilon=e, protocol=name).p - make(name, k=100, epsilon=e).p
-            )
-    return pd.Series(found)
+    cases = [(name, e) for name in ("SUE", "OUE") for e in (0.25, 1.0, 4.0)]
+    found = [make("FaultyUE", k=100, epsilon=e, protocol=name).p - make(name, k=100, epsilon=e).p for name, e in cases]
+    return pd.Series(found, index=[f"{name}, epsilon = {e:g}" for name, e in cases])

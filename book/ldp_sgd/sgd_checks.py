@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import standins
 
-from ldpbook import comparisons, paper_values
+from ldpbook import paper_values
 from ldpkit.auditors.shuffle import least_clients
 
 
@@ -81,7 +81,7 @@ def check_fig8(cells, names, epsilon, *, trials):
 
 def shown_fig8(board, cells, names):
     """Return the comparisons at a budget of 4 as a table for the page."""
-    verdicts = {(row.series, row.x): comparisons.SAID[row.verdict] for row in board.table().itertuples()}
+    verdicts = {(row.series, row.x): paper_values.SAID[row.verdict] for row in board.table().itertuples()}
     lines = [
         {
             "the paper": series,
@@ -199,7 +199,7 @@ def shown_table3(board):
     """Return the rows of a board that compare with a printed number, as a table for the page."""
     said = board.table().dropna(subset=["published"])
     numbers = {name: said[name].map("{:,.4g}".format) for name in ("published", "reproduced")}
-    said = said.assign(**numbers, verdict=said["verdict"].map(comparisons.SAID))
+    said = said.assign(**numbers, verdict=said["verdict"].map(paper_values.SAID))
     return said[["series", "x", "published", "reproduced", "verdict", "note"]]
 
 
@@ -233,7 +233,7 @@ def check_cifar10(cells):
                 "stored run": row["mean"],
                 "exact expectation": row["exact"],
                 "without sampling noise": row["limit"],
-                "verdict": comparisons.SAID[board.table()["verdict"].iloc[-1]],
+                "verdict": paper_values.SAID[board.table()["verdict"].iloc[-1]],
             }
         )
     standins.compare(board, cells[~cells["adversary"].isin(["benign", "collusion"])], ["adversary"], "epsilon")

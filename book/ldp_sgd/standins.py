@@ -11,7 +11,7 @@ import networks
 import numpy as np
 import pandas as pd
 
-from ldpbook import crafting, datasets, nets, plots
+from ldpbook import datasets, nets, plots
 from ldpkit.attacks.gradient import dummy
 from ldpkit.auditors import audit_gradient
 from ldpkit.mechanisms import LDPSGD
@@ -136,10 +136,10 @@ def craft(name, adversary, net, pairs, seed, images=None):
     if adversary == "dummy":
         return dummy(net.d)
     if adversary == "collusion":
-        return crafting.collude(net, x, y, pairs, rng, teach(name, rng))
-    if adversary in crafting.FLIPS:
-        return crafting.label_flip(net, x, y, pairs, rng, adversary)
-    return {"benign": crafting.benign, "gradient flip": crafting.gradient_flip}[adversary](net, x, y, pairs, rng)
+        return nets.collude(net, x, y, pairs, rng, teach(name, rng))
+    if adversary in nets.FLIPS:
+        return nets.label_flip(net, x, y, pairs, rng, adversary)
+    return {"benign": nets.benign, "gradient flip": nets.gradient_flip}[adversary](net, x, y, pairs, rng)
 
 
 def measure(pool, mechanism, rule, trials, measurements, seed, faithful=True, alpha=0.05):

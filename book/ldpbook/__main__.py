@@ -28,7 +28,14 @@ MODULES = {
     "reproduce": "build the last commit twice, in two folders, and compare every file",
     "release": "make sources, wheel and book of the last commit (make release)",
 }
-"""Commands that are the function ``main`` of the module with the same name, each with its line of help."""
+"""Commands that are the function ``main`` of the module with the same name (or else one of `ELSEWHERE`), each with its help."""
+ELSEWHERE = {
+    "chapter": ("page", "chapter"),
+    "expected": ("reproduce", "expected"),
+    "bundle": ("release", "bundle"),
+    "vulnerabilities": ("supply", "vulnerabilities"),
+}
+"""Modules and functions of the other commands of this package."""
 PROGRAMS = {
     "system": ("test installations, kills, clusters and servers", [*PYTEST, "-n", "auto", "--dist", "loadgroup", "tests/system"]),
     "variants": ("run every page with every change of one parameter, and all that it suggests to try",
@@ -69,7 +76,8 @@ def main() -> None:
         sys.exit(made)
     if name in MODULES:
         sys.argv = [f"python -m ldpbook {name}", *sys.argv[2:]]
-        sys.exit(importlib.import_module(f"ldpbook.{name}").main())
+        module, function = ELSEWHERE.get(name, (name, "main"))
+        sys.exit(getattr(importlib.import_module(f"ldpbook.{module}"), function)())
     command = [sys.executable, *PROGRAMS[name][1], *sys.argv[2:]]
     sys.exit(subprocess.run(command, cwd=ROOT, env=os.environ | SETTINGS.get(name, {})).returncode)
 

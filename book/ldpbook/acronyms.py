@@ -27,17 +27,19 @@ _STYLES = (nodes.strong, nodes.emphasis, nodes.inline, nodes.reference)
 
 
 @functools.cache
+def _read() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = yaml.safe_load(FILE.read_text())
+    return found
+
+
 def table() -> dict[str, str]:
     """Return the meaning of every short name, read from ``acronyms.yml``."""
-    found: dict[str, str] = yaml.safe_load(FILE.read_text())["stands_for"]
-    return found
+    return _read()["stands_for"]
 
 
-@functools.cache
 def words() -> dict[str, str]:
     """Return the meaning of every word of the glossary, read from ``acronyms.yml``."""
-    found: dict[str, str] = yaml.safe_load(FILE.read_text())["words"]
-    return found
+    return _read()["words"]
 
 
 @functools.cache
@@ -117,11 +119,6 @@ def _marked(text: nodes.Text, index: int, wanted: Wanted) -> tuple[list[nodes.No
     return [n for n in [*found, nodes.Text(text[at:])] if n.astext()], behind
 
 
-def hinted(text: nodes.Text) -> list[nodes.Node]:
-    """Return a text whose short names have hovers only, without their full words."""
-    return _marked(text, 0, {})[0]
-
-
 def _open_brackets(text: nodes.Text) -> int:
     """Return how many brackets of the same block are open where this text begins."""
     block, before = _within(text, _BLOCKS), ""
@@ -164,7 +161,3 @@ def explain(app: Sphinx, doctree: nodes.document, page: str) -> None:
         if behind:
             outer.parent.insert(outer.parent.index(outer) + 1, nodes.Text(behind))
     _hint_words(doctree)
-
-
-def setup(app: Sphinx) -> None:
-    app.connect("doctree-resolved", explain)

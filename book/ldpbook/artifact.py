@@ -13,7 +13,8 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from . import execute, paths
+from . import claims as judged
+from . import execute, paths, provenance
 from .figures import PAPERS, short
 
 MAIN = ("ldp_auditor/grr_tight", "ldp_auditor/blh_worst", "ldp_auditor/oue_plateau", "ldp_auditor/falls_with_k", "ldp_auditor/gm_worst",
@@ -27,22 +28,17 @@ MAIN = ("ldp_auditor/grr_tight", "ldp_auditor/blh_worst", "ldp_auditor/oue_plate
         "ldp_sgd/clients_2")  # fmt: skip
 """Identifiers of the claims on which the conclusions of the five papers rest."""
 EXAMPLE = "audit --mechanism GRR --k 10 --epsilon 1 --seed 1"
-SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
 
 
 def claims(root: Path) -> str:
     """Return the table of the main claims: the paper's statement, the test, the release's verdict, and the page."""
-    ledger = (
-        pd.concat([pd.read_csv(path, dtype=str) for path in sorted((root / "data" / "claims").glob("*.csv"))])
-        .set_index("id")
-        .fillna("")
-    )
+    ledger = judged.ledger(root).set_index("id").fillna("")
     found = pd.read_csv(root / "data" / "expected_claims.csv", dtype=str).set_index("id")["verdict"]
     lines = ["| paper, place | claim | holds if | found | page |", "|---|---|---|---|---|"]
     for name in MAIN:
         row = ledger.loc[name]
         tolerance = f" within {row.tolerance}" if row.tolerance not in ("", "0") else ""
-        test = f"{row.cells}: {SIGNS[row.relation]} {row.published}{tolerance}".removeprefix(": ")
+        test = f"{row.cells}: {judged.SIGNS[row.relation]} {row.published}{tolerance}".removeprefix(": ")
         lines.append(f"| {PAPERS[row.paper]}, {row.place} | {row.claim} | {test} | {found[name]} | {row.page} |")
     counts = found.str.partition(":")[0].value_counts()
     return "\n".join([*lines, "", f"All {len(found)} claims: {', '.join(f'{n} {word}' for word, n in counts.items())}."])
@@ -107,9 +103,8 @@ def manifest(root: Path) -> str:
 
 def picture(root: Path, notebook: Path) -> None:
     """Write the first figure of an executed page as the picture of the README."""
-    outputs = [output for cell in json.loads(notebook.read_text())["cells"] for output in cell.get("outputs", [])]
-    svg = next(output["data"]["image/svg+xml"] for output in outputs if "image/svg+xml" in output.get("data", {}))
-    (root / "book" / "_static" / "readme.svg").write_text("".join(svg))
+    figure = next(provenance.figures(json.loads(notebook.read_text())))
+    (root / "book" / "_static" / "readme.svg").write_text(figure.svg)
 
 
 def main() -> None:

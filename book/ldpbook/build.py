@@ -4,7 +4,6 @@ Only one build at a time runs in a checkout. A killed build leaves only complete
 there.
 """
 
-import argparse
 import calendar
 import collections
 import contextlib
@@ -21,7 +20,7 @@ from pathlib import Path
 
 import yaml
 
-from . import check_pages, execute, expected, paths, supply
+from . import check_pages, execute, paths, reproduce, supply
 
 SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "pyproject.toml", "CITATION.cff",
          "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv", "_build/figures.csv")  # fmt: skip
@@ -116,7 +115,7 @@ def sizes(html: Path) -> dict[str, int]:
 def summary(project: execute.Project, found: dict[str, int], seconds: float) -> list[str]:
     """Return the last lines of a build: sizes, the largest process, and how the results compare with those of the release."""
     peak = max((execute.record(project, page).get("peak_mb", 0) for page in project.notebooks()), default=0)
-    release = expected.report(project) if execute.whole(project) else ["release    compared at the papers' own scale only"]
+    release = reproduce.report(project) if execute.whole(project) else ["release    compared at the papers' own scale only"]
     listed = [f"{size / 1e6:8.1f} MB  {name}" for name, size in sorted(found.items(), key=lambda row: -row[1])]
     return [*listed, *release, f"The book is at _build/html/index.html: {sum(found.values()) / 1e6:.0f} MB; largest process {peak} MB; "
                                f"{seconds / 60:.1f} minutes"]  # fmt: skip
@@ -140,15 +139,12 @@ def prune(project: execute.Project) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
-    parser.add_argument("--jobs", type=execute.jobs, help="notebooks at a time; by default as many as there are cores")
-    options = parser.parse_args()
+    given = execute.options(__doc__, **execute.JOBS)
     project, start = execute.Project(paths.ROOT), time.perf_counter()
     failed: int | str
     with alone(project) as lock:
         try:
-            failed = execute.run(project.root, options.scale, options.jobs) or site(project, lock) or check_pages.report(project)
+            failed = execute.run(project.root, given.scale, given.jobs) or site(project, lock) or check_pages.report(project)
         except OSError as error:  # for example a full disk: finished files are complete and stay
             failed = f"The build stopped: {error}. What is finished is kept; the next build goes on from there."
         except KeyboardInterrupt:

@@ -1,39 +1,28 @@
 """Check the built book: every page exists and is not empty, every figure has its data, and no inner link is broken."""
 
 import collections
-import json
+import html
 import re
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from . import paths
+from . import paths, provenance
 from .execute import Project
 
 
 def words(path: Path) -> int:
     """Return the number of words in the article of a built page."""
-    html = path.read_text(encoding="utf-8")
-    article = re.search(r"<article\b.*?</article>", html, flags=re.S)
+    article = re.search(r"<article\b.*?</article>", path.read_text(encoding="utf-8"), flags=re.S)
     return len(re.sub(r"<(script|style)\b.*?</\1>|<[^>]+>", " ", article.group(0), flags=re.S).split()) if article else 0
 
 
-class _Links(HTMLParser):
-    """Addresses to which a page links, and how often the page defines each identifier to which others may link."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.targets: set[str] = set()
-        self.anchors = {""}
-        self.ids: collections.Counter[str] = collections.Counter()
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value for name, value in attrs if value}
-        self.ids.update(value for name, value in given.items() if name == "id")
-        self.anchors |= {value for name, value in given.items() if name in ("id", "name")}
-        self.targets |= {value for name, value in given.items() if name in ("href", "src")}
+def links(path: Path) -> tuple[set[str], collections.Counter[str], set[str]]:
+    """Return the addresses to which a page links, how often it defines each identifier, and the places to which others may link."""
+    found = collections.defaultdict[str, list[str]](list)
+    for name, value in re.findall(r'\s(id|name|href|src)="([^"]+)"', path.read_text(encoding="utf-8")):
+        found[name].append(html.unescape(value))
+    return {*found["href"], *found["src"]}, collections.Counter(found["id"]), {"", *found["id"], *found["name"]}
 
 
 def broken_links(folder: Path) -> list[str]:
@@ -41,19 +30,18 @@ def broken_links(folder: Path) -> list[str]:
 
     Links to other sites are not checked, so that nothing is fetched.
     """
-    pages = {path: _Links(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))
-             if "_static" not in path.parts}  # fmt: skip
+    pages = {path: links(path) for path in sorted(folder.rglob("*.html")) if "_static" not in path.parts}
     found = []
-    for path, links in pages.items():
-        found += [f"{path.relative_to(folder)} has {n} places called {i}" for i, n in sorted(links.ids.items()) if n > 1]
-        for target in sorted(links.targets):
+    for path, (targets, ids, _) in pages.items():
+        found += [f"{path.relative_to(folder)} has {n} places called {i}" for i, n in sorted(ids.items()) if n > 1]
+        for target in sorted(targets):
             to = urlsplit(target)
             if to.scheme or to.netloc:
                 continue
             there = (path.parent / unquote(to.path)).resolve() if to.path else path
             if not there.exists():
                 found.append(f"{path.relative_to(folder)} links to {target}, which is not there")
-            elif there in pages and unquote(to.fragment) not in pages[there].anchors and there.stem != "search":
+            elif there in pages and unquote(to.fragment) not in pages[there][2] and there.stem != "search":
                 found.append(f"{path.relative_to(folder)} links to {target}: there is no such place on that page")
     return found
 
@@ -73,15 +61,8 @@ def problems(project: Project) -> list[str]:
 
 def unsaid(project: Project) -> list[str]:
     """Return one line for each figure without a table of its data."""
-    found = []
-    for page in project.notebooks():
-        path = project.executed(page)
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"] if path.exists() else []
-        for cell in cells:
-            name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
-            shown = [output for output in cell.get("outputs", []) if "image/svg+xml" in output.get("data", {})]
-            found += [f"{page}: {name} has no data" for output in shown if name and "text/csv" not in output["data"]]
-    return found
+    drawn = ((page, figure) for page in project.notebooks() for figure in provenance.figures(provenance.executed(project, page)))
+    return [f"{page}: {figure.name} has no data" for page, figure in drawn if not figure.table]
 
 
 def located(project: Project) -> list[str]:

@@ -1,4 +1,4 @@
-"""Test the papers' claims by tests that are fixed in a table before a page runs.
+"""Test the papers' claims by tests that are fixed in a table before a page runs, and write the page of all claims.
 
 A row of ``data/claims/<paper>.csv`` is a statement in our words and its test. The test names the cells (settings) that the claim
 is about and the function that returns a number for each of them. It also fixes the relation in which these numbers must stand to
@@ -9,12 +9,14 @@ until one of these tables changes the verdict. If no table can contradict a stat
 explains why there is no test.
 """
 
+import ast
 import contextlib
 import inspect
 import math
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +25,8 @@ import pandas as pd
 from ldpkit import checks
 from ldpkit.types import Array
 
-from . import paper_values
-from .comparisons import RELATIONS
+from . import figures, paper_values
+from .paper_values import RELATIONS
 
 __all__ = ["COLUMNS", "VERDICTS", "load", "verdict", "judge"]
 
@@ -37,7 +39,11 @@ COLUMNS = [
 ``turns`` is how much further than the tolerance a number may lie before the conclusion changes. ``data`` tells whether other data
 stand in for the paper's.
 """
-VERDICTS = ("holds", "holds in part", "does not hold", "cannot be checked here")
+NEVER = "cannot be checked here"
+VERDICTS = ("holds", "holds in part", "does not hold", NEVER)
+SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
+FIRST = ["paper", "place", "claim", "relation", "verdict", "page"]
+"""First columns of the table of all claims."""
 
 _NOISE = 5  # standard errors, where a number is found by simulation
 
@@ -93,12 +99,10 @@ def verdict(values: Any, se: Any, *, relation: str, published: float, tolerance:
         deviation.
     """
     checks.one_of("relation", relation, RELATIONS)
-    found, noise = np.asarray(values, float), np.asarray(se, float)
-    found, noise = np.broadcast_arrays(found, noise)
+    found, noise = np.broadcast_arrays(np.asarray(values, float), np.asarray(se, float))
     if not len(found):
-        return {"verdict": VERDICTS[3], "holding": 0, "of": 0, "differs": "", "furthest": None}
-    gap = found - published
-    beyond = {"=": np.abs(gap), "<=": gap, ">=": -gap}[relation] - tolerance - _NOISE * noise
+        return {"verdict": NEVER, "holding": 0, "of": 0, "differs": "", "furthest": None}
+    beyond = paper_values.gap(found, published, relation) - tolerance - _NOISE * noise
     beyond = np.where(np.isnan(beyond), math.inf, beyond)
     rounding = 1e-9 * max(1.0, abs(published))
     holding = int((beyond <= rounding).sum())
@@ -144,7 +148,7 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
         paper_values.hand(pd.DataFrame(found), "id", ".claims.csv")
     shown = ["place", "claim", "relation", "published", "found", "at", "verdict"]
     table = pd.DataFrame(found).reindex(columns=shown).rename(columns={"published": "paper", "at": "furthest at"})
-    table = table.replace({"relation": {"<=": "≤", ">=": "≥"}})
+    table = table.replace({"relation": SIGNS})
     return table.loc[:, (table.notna() & (table != "")).any()]
 
 
@@ -177,10 +181,10 @@ def _found(row: Mapping[str, Any], code: Any, comparable: bool, tables: Mapping[
     """Return the verdict of this run on one claim, with the number and the cell on which it rests."""
     evaluate, given = _evaluator(row, code, tables)
     if not comparable:
-        return {"verdict": f"{VERDICTS[3]}: other parameters than the paper's"}
+        return {"verdict": f"{NEVER}: other parameters than the paper's"}
     values, found = _tested(row, evaluate(given))
     if found["furthest"] is None:
-        return {"verdict": f"{VERDICTS[3]}: no such cell in this run"}
+        return {"verdict": f"{NEVER}: no such cell in this run"}
     at = found.pop("furthest")
     word = found["verdict"]
     if found["differs"]:
@@ -212,7 +216,7 @@ def _mutant(row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]) -> str
         found = evaluate(given)
         right = said(found)
         for what, how, values in _negated(evaluate, given, found, row["published"]):
-            if (other := said(values)) != right and other[0] != VERDICTS[3]:
+            if (other := said(values)) != right and other[0] != NEVER:
                 return f"{what} {how}"
     return ""
 
@@ -240,3 +244,88 @@ def _negated(
     if not given:
         for how, number in (("as printed", 0), ("above", 4), ("below", -4)):
             yield "its own numbers", how, np.full(len(found), published + number)
+
+
+def ledger(root: Path) -> pd.DataFrame:
+    """Return the claims of all papers as text, as their tables have them; an empty entry is missing."""
+    return pd.concat([pd.read_csv(path, dtype=str) for path in sorted((root / "data" / "claims").glob("*.csv"))])
+
+
+def evaluators(root: Path, paper: str) -> set[str]:
+    """Return the names of the functions that the claims of a paper may use, which are those in the modules of its folder."""
+    trees = [ast.parse(path.read_text()) for path in (root / "book" / paper).glob("*_claims.py")]
+    return {node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def missing(root: Path) -> list[str]:
+    """Return the claims that name no existing function or page, or that have neither a function nor a reason why not."""
+    rows, wrong = ledger(root).fillna(""), []
+    known = {paper: evaluators(root, paper) for paper in rows["id"].str.partition("/")[0].unique()}
+    for row in rows.itertuples():
+        paper, name = row.id.partition("/")[0], row.code.partition("(")[0]
+        if bool(row.code) == bool(row.why):
+            wrong.append(f"{row.id}: either code or why")
+        elif row.code and name not in known[paper]:
+            wrong.append(f"{row.id}: no function {name} in book/{paper}")
+        elif row.code and not (root / "book" / f"{row.page}.ipynb").exists():
+            wrong.append(f"{row.id}: no page {row.page}")
+    return wrong
+
+
+def merged(root: Path, found: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return all claims with the verdicts of this build."""
+    seen = pd.concat(found).set_index("id") if found else pd.DataFrame(columns=["verdict"])
+    table = ledger(root).merge(seen.reindex(columns=["verdict", "found", "at", "holding", "of", "differs", "mutant"]),
+                               left_on="id", right_index=True, how="left")  # fmt: skip
+    here = table["verdict"].fillna(NEVER + ": its page was not executed")
+    table["verdict"] = here.where(table["why"].isna(), NEVER + ": " + table["why"].fillna(""))
+    return table[FIRST + [name for name in table if name not in FIRST]].reset_index(drop=True)
+
+
+def counts(table: pd.DataFrame) -> dict[str, int]:
+    """Return how many claims have each verdict."""
+    words = table["verdict"].str.partition(":")[0]
+    return {word: int((words == word).sum()) for word in VERDICTS}
+
+
+def anchor(name: str) -> str:
+    """Return the address of a claim within the page of claims."""
+    return "claim-" + name.replace("/", "-")
+
+
+def _table(rows: pd.DataFrame, marked: bool) -> str:
+    """Return a table of claims; each claim has a place for links if it is `marked`."""
+    lines = []
+    for r in rows.itertuples():
+        place = f'<span id="{anchor(r.id)}"></span>' if marked else ""
+        place += f"[{r.place}](/book/{r.page}.ipynb)" if r.page else r.place
+        test = f"{SIGNS.get(r.relation, '')} {r.published}"
+        test += f" ± {float(r.tolerance):g}" if r.tolerance not in ("", "0") else ""
+        word, _, why = r.verdict.partition(":")
+        there = f", at {r.at}" if r.at and why else ""
+        value = f" (furthest {float(r.found):.4g}{there})" if r.found != "" else ""
+        said = f"{test}: {r.cells}" if r.relation else "–"
+        lines.append((place, r.claim, said, f"**{word}**{r.verdict[len(word) :]}{value}"))
+    return figures.listed((3, 9, 8, 6), ("place", "the paper says", "the test", "verdict"), lines, ":class: claims")
+
+
+def page(root: Path) -> str:
+    """Return the generated part of the page as MyST: counts, the claims that do not hold, then a table for each paper."""
+    path = root / "_build" / "claims.csv"
+    if not path.exists():
+        return "The book has not been executed yet: run `make book`."
+    table = pd.read_csv(path, dtype=str).fillna("")
+    parts = [
+        f"{len(table)} claims: " + "; ".join(f"{word}: {n}" for word, n in counts(table).items())
+        + f". All of them: {{download}}`claims.csv </{path.relative_to(root)}>`."
+    ]  # fmt: skip
+    failed = table[table["verdict"].str.partition(":")[0] == "does not hold"]
+    if len(failed):
+        failed = failed.assign(place=failed["paper"].map(figures.PAPERS) + ", " + failed["place"])
+        parts += ["### Claims that do not hold", _table(failed, marked=False), "### All claims"]
+    for paper, name in figures.PAPERS.items():
+        rows = table[table["paper"] == paper]
+        said = "; ".join(f"{word}: {n}" for word, n in counts(rows).items())
+        head = f"````{{dropdown}} **{name}** {len(rows)} claims. {said}"
+        parts.append("\n".join([head, "", _table(rows, marked=True), "````"]))
+    return "\n\n".join(parts)

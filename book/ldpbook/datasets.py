@@ -9,19 +9,17 @@ import hashlib
 import os
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import click
 import numpy as np
+import pandas as pd
 
 from ldpkit import checks, cli
 from ldpkit.progress import Progress
 from ldpkit.types import Array
 
 from . import paths
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # fmt: off
 __all__ = [
@@ -68,17 +66,13 @@ _COLUMNS = (
 ).split()
 
 
-def adult_ages() -> "pd.Series":
+def adult_ages() -> pd.Series:
     """Return how many of the 48,842 people of the Adult data have each age, a series indexed by age 17 to 90."""
-    import pandas as pd
-
     return pd.read_csv(paths.data("adult_age_counts.csv"), index_col=0)["count_all"]
 
 
-def adult_hours() -> "pd.Series":
+def adult_hours() -> pd.Series:
     """Return how many of the 32,561 training records of Adult work each number of hours a week, indexed 0 to 100."""
-    import pandas as pd
-
     return pd.read_csv(paths.data("adult_hours_counts.csv"), index_col=0)["count_train"]
 
 
@@ -90,7 +84,7 @@ def digits() -> tuple[Array, Array]:
     return found.images[..., None] / 16, found.target.astype(np.int64)
 
 
-def fair() -> "pd.DataFrame":
+def fair() -> pd.DataFrame:
     """Return Fair's survey of 6,366 married women (1978) from statsmodels; the column ``affair`` tells whether there was one."""
     from statsmodels.api import datasets as shipped
 
@@ -191,7 +185,7 @@ def images(name: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     return (found[0], found[1]), (found[2], found[3])
 
 
-def adult() -> "pd.DataFrame":
+def adult() -> pd.DataFrame:
     """Return the 48,842 records of Adult, training before test data, with one column per attribute.
 
     ``?`` stays a category; the full stop after the labels of the test data is removed.
@@ -201,8 +195,6 @@ def adult() -> "pd.DataFrame":
     FileNotFoundError, ValueError
         If a file is missing, or is not the original; the message explains how to get it.
     """
-    import pandas as pd
-
     lines = [line for file in FILES["adult"] for line in _read("adult", file).decode().splitlines()]
     rows = [line.rstrip(".").split(", ") for line in lines if line and not line.startswith("|")]
     table = pd.DataFrame(rows, columns=_COLUMNS)

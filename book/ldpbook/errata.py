@@ -65,24 +65,17 @@ def index(root: Path) -> str:
 
 
 def linked(root: Path, text: str) -> str:
-    """Return the source of the page of errata, with its index, in which the items of every effect are links."""
+    """Return the source of the page of errata, in which the items of every effect are links."""
 
     def links(match: re.Match[str]) -> str:
         items = re.sub(r"\w+/\w+", lambda item: f"[{figures.short(item[0])}](/book/{_pages(root)[item[0]]})", match[2])
         return f"- **Effect**: **{match[1]}**; {items}."
 
-    return _EFFECT.sub(links, text).replace("<!-- index -->", index(root))
+    return _EFFECT.sub(links, text)
 
 
-def _fill(app: Sphinx, docname: str, source: list[str]) -> None:
-    if docname == PAGE:
-        source[0] = linked(Path(app.srcdir), source[0])
-
-
-def _mark(app: Sphinx, doctree: nodes.document, page: str) -> None:
+def mark(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Show every erratum as a card, and name at the head of a figure's page the errata that touch it."""
-    if app.builder.format != "html" or app.config.ldpkit_variant:
-        return
     root = Path(app.srcdir)
     if page == PAGE:
         effects = {entry.name: entry.effect for entry in entries(root)}
@@ -97,8 +90,3 @@ def _mark(app: Sphinx, doctree: nodes.document, page: str) -> None:
         line = f'<p class="page-errata"><strong>Errata</strong> that touch this page: {links}.</p>'
         section = next(doctree.findall(nodes.section))
         section.insert(2, nodes.raw("", line, format="html"))
-
-
-def setup(app: Sphinx) -> None:
-    app.connect("source-read", _fill)
-    app.connect("doctree-resolved", _mark, priority=600)  # after the line on what the page needs

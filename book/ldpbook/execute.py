@@ -34,14 +34,17 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from tqdm import tqdm
 
-from . import claims_page, kernels
+from ldpkit import digests
+
+from . import kernels
 from .parameters import Parameter, refuse
 from .parameters import of as declared
 
 if TYPE_CHECKING:  # not needed by processes that execute a notebook
     import pandas as pd
+    from sphinx.application import Sphinx
 
-    from .dependencies import Graph
+    from .stored import Graph
 
 Json = dict[str, Any]
 """Content of a JSON or YAML file: a notebook, a record, or parameters."""
@@ -49,10 +52,11 @@ Json = dict[str, Any]
 SHARED = ("book/packages/*.txt", "requirements.lock")
 EXPECTED = {name: f"data/expected_{name}.csv" for name in ("scoreboard", "claims")}
 """Files with the results of the release's book; no page depends on them."""
+DURATIONS = "book/ldpbook/durations.csv"
+"""File with the seconds of every notebook, from which new checkouts start."""
 LIMIT = 3600
 """Number of seconds that a cell of a notebook may take."""
-PARTS = (".ipynb", ".csv", ".claims.csv", ".json", ".tmp")
-RESULTS = PARTS[:3]
+RESULTS = (".ipynb", ".csv", ".claims.csv")
 
 
 class Project:
@@ -62,25 +66,18 @@ class Project:
         self.root = Path(root).resolve()
         self.build = self.root / build
 
+    @classmethod
+    def of(cls, app: "Sphinx") -> "Project":
+        """Return the project whose pages an application of Sphinx builds."""
+        return cls(app.srcdir, app.config.ldpkit_build)
+
     def notebooks(self) -> list[str]:
         """Return the pages of the contents that are notebooks, in the order of the contents."""
         return [page for page in self.pages() if self.source(page).exists()]
 
     def pages(self) -> list[str]:
         """Return all pages of the contents, in their order."""
-
-        def walk(node: Any) -> Iterator[str]:
-            if isinstance(node, dict):
-                for key, value in node.items():
-                    if key in ("root", "file"):
-                        yield re.sub(r"\.(md|ipynb)$", "", value)
-                    else:
-                        yield from walk(value)
-            elif isinstance(node, list):
-                for value in node:
-                    yield from walk(value)
-
-        return list(walk(yaml.safe_load((self.root / "_toc.yml").read_text())))
+        return re.findall(r"\b(?:root|file): *([\w/-]+)", (self.root / "_toc.yml").read_text())
 
     def source(self, page: str) -> Path:
         return self.root / f"{page}.ipynb"
@@ -181,18 +178,14 @@ def current(project: Project, page: str, wanted: str) -> bool:
     return True
 
 
-def _delivered(project: Project) -> Path:
-    return project.root / "book" / "ldpbook" / "durations.csv"
-
-
 def deliver(project: Project) -> None:
     """Write the measured times to the file from which new checkouts start."""
     rows = sorted(durations(project).items(), key=lambda row: -row[1])
-    _write(_delivered(project), "\n".join(["page,seconds", *(f"{page},{seconds}" for page, seconds in rows), ""]).encode())
+    digests.replace(project.root / DURATIONS, "\n".join(["page,seconds", *(f"{page},{seconds}" for page, seconds in rows), ""]))
 
 
 def delivered_seconds(project: Project) -> dict[str, float]:
-    path = _delivered(project)
+    path = project.root / DURATIONS
     return {page: float(s) for page, s in csv.reader(path.read_text().splitlines()[1:])} if path.exists() else {}
 
 
@@ -217,7 +210,7 @@ def whole(project: Project) -> bool:
 
 def forget(project: Project, page: str) -> None:
     """Remove every trace of an earlier result of `page`."""
-    for path in (*(project.executed(page, part) for part in PARTS), project.html(page)):
+    for path in (*project.executed(page).parent.glob(f"{Path(page).name}.*"), project.html(page)):
         path.unlink(missing_ok=True)
 
 
@@ -227,11 +220,28 @@ def versions() -> dict[str, str]:
     return {"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
 
 
+def options(description: str | None, **arguments: dict[str, Any]) -> argparse.Namespace:
+    """Return what the command line gives: the named arguments, and the scale of the papers or another one."""
+    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
+    for name, given in (arguments | {"--scale": {"default": "paper", "help": "paper, or a file of book/scales"}}).items():
+        parser.add_argument(name, **given)
+    return parser.parse_args()
+
+
+def fresh(tree: Path) -> dict[str, str]:
+    """Return an environment in which `make book` uses stores and caches of its own, below a checkout."""
+    own = {"XDG_CACHE_HOME": str(tree / "_build" / "cache"), "NUMBA_CACHE_DIR": str(tree / "_build" / "numba")}
+    return {name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | own
+
+
 def jobs(text: str) -> int:
     """Return how many notebooks are executed at a time, read from a command line."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be an integer >= 1, got {text!r}")
     return int(text)
+
+
+JOBS = {"--jobs": {"type": jobs, "help": "notebooks at a time; by default as many as there are cores"}}
 
 
 def _begin(cores: int) -> None:
@@ -263,16 +273,6 @@ def jupyter_book(arguments: list[str], cwd: Path, held: tuple[int, ...] = (), **
     with open(ended, "rb"), open(life, "wb"):
         command = [sys.executable, "-c", _BOOK, str(ended), "build", "--all", "--keep-going", "-q", *arguments]
         return subprocess.run(command, cwd=cwd, pass_fds=[ended, *held], text=True, **given)
-
-
-def _write(path: Path, text: bytes) -> None:
-    """Write a file completely, or leave the old one as it is."""
-    unfinished = path.with_suffix(".tmp")
-    try:
-        unfinished.write_bytes(text)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)  # it exists only if the replacement failed
 
 
 def settled(text: str) -> str:
@@ -351,13 +351,13 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
             part["id"] = "injected-parameters"
         if "outputs" in part:
             part["outputs"] = joined(part["outputs"])
-    _write(target, settled(json.dumps(notebook, indent=1, ensure_ascii=False)).encode())
+    digests.replace(target, settled(json.dumps(notebook, indent=1, ensure_ascii=False)))
     known = {"key": wanted, "sha256": [_sha(project.executed(page, part)) for part in RESULTS], "seconds": round(seconds, 1),
              "peak_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)),
              "parameters": parameters, "executed": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
              "versions": versions()}  # fmt: skip
     known["check"] = _check(known)
-    _write(project.executed(page, ".json"), json.dumps(known, indent=1).encode())
+    digests.replace(project.executed(page, ".json"), json.dumps(known, indent=1))
     return seconds
 
 
@@ -382,8 +382,8 @@ def merge_scoreboards(project: Project) -> "pd.DataFrame":
     if not found:
         return pd.DataFrame()
     board = pd.concat([table for table in found if len(table)], ignore_index=True)
-    _write(project.build / "scoreboard.csv", board.to_csv(index=False).encode())
-    _write(project.build / "figures.csv", figures.table(project.root, board).to_csv(index=False).encode())
+    digests.replace(project.build / "scoreboard.csv", board.to_csv(index=False))
+    digests.replace(project.build / "figures.csv", figures.table(project.root, board).to_csv(index=False))
     print("scoreboard " + ", ".join(f"{n} {v}" for v, n in board["verdict"].value_counts().items()), flush=True)
     return board[board["verdict"] == "differs"]
 
@@ -392,14 +392,16 @@ def merge_claims(project: Project) -> list[str]:
     """Write ``_build/claims.csv``, and return the claims that lack a function or a page, or whose test cannot fail."""
     import pandas as pd
 
+    from . import claims
+
     if not (project.root / "data" / "claims").is_dir():  # the book has no claims
         return []
-    wrong = claims_page.missing(project.root)
+    wrong = claims.missing(project.root)
     pages = [page for page in project.notebooks() if project.executed(page).exists()]
     found = [pd.read_csv(path) for page in pages if (path := project.executed(page, ".claims.csv")).exists()]
-    table = claims_page.merged(project.root, found)
-    _write(project.build / "claims.csv", table.to_csv(index=False).encode())
-    print("claims " + ", ".join(f"{n} {word}" for word, n in claims_page.counts(table).items()), flush=True)
+    table = claims.merged(project.root, found)
+    digests.replace(project.build / "claims.csv", table.to_csv(index=False))
+    print("claims " + ", ".join(f"{n} {word}" for word, n in claims.counts(table).items()), flush=True)
     judged = {name for rows in found for name in rows["id"]}
     due = table[table["code"].notna() & ("book/" + table["page"].fillna("")).isin(pages) & ~table["id"].isin(judged)]
     asleep = table[table["found"].notna() & (table["mutant"].fillna("") == "")]
@@ -414,11 +416,11 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
     """
     from ldpkit import executors  # not at the top: processes that execute a notebook do without numba
 
-    from . import dependencies
+    from . import stored
 
     shorten()
     project = Project(root)
-    chosen, shared, graph = load_scale(project, scale), project.digest(*SHARED), dependencies.Graph(*project.packages)
+    chosen, shared, graph = load_scale(project, scale), project.digest(*SHARED), stored.Graph(*project.packages)
     seconds = durations(project)
     todo = []
     for page in (page for page in project.notebooks() if page.startswith(f"book/{chapter}")):

@@ -10,7 +10,6 @@ import math
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 from ldpkit.auditors import KVAudit, expected, shuffle
@@ -61,20 +60,8 @@ def keyvalue(mechanism: str, auditor: str, epsilon: float, ownership: float) -> 
         return None
 
 
-@dataclass(frozen=True)
-class Grid:
-    """A function and the values of its parameters, in the order of the stored file: the last parameter changes fastest."""
-
-    function: Callable[..., Entry]
-    axes: dict[str, list[Any]]
-
-    @property
-    def settings(self) -> list[tuple[Any, ...]]:
-        return list(itertools.product(*self.axes.values()))
-
-
-GRIDS = {
-    "rounds": Grid(rounds, {
+GRIDS: dict[str, tuple[Callable[..., Entry], dict[str, list[Any]]]] = {
+    "rounds": (rounds, {
         "protocol": ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE"],
         "attack": ["guess", "tight"],
         "noise": ["fresh", "chained"],
@@ -82,27 +69,33 @@ GRIDS = {
         "epsilon": [0.25, 0.5, 1, 2, 4],
         "tau": [1, 2, 3, 5, 10, 20, 50, 100, 200, 500],
     }),
-    "shuffle": Grid(shuffled, {
+    "shuffle": (shuffled, {
         "epsilon": [0.5, 1, 1.5, 2, 3, 4, 5, 6],
         "delta": [1e-4, 1e-6, 1e-8],
         "clients": [100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000],
     }),
-    "keyvalue": Grid(keyvalue, {
+    "keyvalue": (keyvalue, {
         "mechanism": list(KEY_VALUE),
         "auditor": list(AUDITORS),
         "epsilon": [0.5, 1, 2, 4, 6, 8],
         "ownership": [0.25, 0.5, 0.75, 1],
     }),
 }  # fmt: skip
+"""A function for each grid, and the values of its parameters."""
 
 
-def _entry(grid: str, setting: tuple[Any, ...]) -> Entry:
-    return GRIDS[grid].function(*setting)
+def settings(name: str) -> list[tuple[Any, ...]]:
+    """Return the settings of a grid in the order of the stored file: the last parameter changes fastest."""
+    return list(itertools.product(*GRIDS[name][1].values()))
+
+
+def _entry(name: str, setting: tuple[Any, ...]) -> Entry:
+    return GRIDS[name][0](*setting)
 
 
 def written(name: str, values: list[Entry]) -> str:
     """Return the script with a grid that a page loads, because a page that is opened as a file may not fetch data."""
-    data = json.dumps({"axes": GRIDS[name].axes, "values": values}, separators=(",", ":"))
+    data = json.dumps({"axes": GRIDS[name][1], "values": values}, separators=(",", ":"))
     return f"globalThis.ldpkit = Object.assign(globalThis.ldpkit || {{}}, {{ {name}Grid: {data} }});\n"
 
 
@@ -116,7 +109,7 @@ def read(name: str) -> dict[str, Any]:
 def main() -> None:
     with ProcessPoolExecutor() as pool:
         for name in sys.argv[1:] or GRIDS:
-            settings = GRIDS[name].settings
-            values = list(pool.map(_entry, [name] * len(settings), settings, chunksize=4))
+            asked = settings(name)
+            values = list(pool.map(_entry, [name] * len(asked), asked, chunksize=4))
             (STATIC / f"{name}.data.js").write_text(written(name, values), encoding="utf-8")
-            print(f"{name}: {len(settings)} settings")
+            print(f"{name}: {len(asked)} settings")

@@ -1,12 +1,14 @@
 """Summarise how each figure and table of the papers compares: a state in words, and the counts behind it."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import yaml
 
-from ldpbook.comparisons import AGREES, CURVE, PRINTED
+from .paper_values import AGREES, CURVE, PRINTED
 
 PAPERS = {"ldp_auditor": "LDP-Auditor", "refinement": "Attack-aware refinement", "kv_auditor": "KV-Auditor",
           "rad": "Reconstruction advantage", "ldp_sgd": "LDP-SGD and shuffle"}  # fmt: skip
@@ -42,18 +44,30 @@ def short(item: str) -> str:
     return item.rpartition("/")[2].replace("fig", "Figure ").replace("table", "Table ")
 
 
+def listed(widths: Sequence[int], header: Sequence[str], rows: Iterable[Sequence[object]], *options: str) -> str:
+    """Return a table in MyST, with relative column widths and further options."""
+    lines = ["```{list-table}", ":header-rows: 1", f":widths: {' '.join(map(str, widths))}", *options, ""]
+    for row in [header, *rows]:
+        lines += [f"{'  - ' if i else '* - '}{cell}" for i, cell in enumerate(row)]
+    return "\n".join([*lines, "```"])
+
+
+def furthest(rows: pd.DataFrame) -> tuple[int, float]:
+    """Return how many simulated numbers have an exact value, and the largest deviation among them in standard errors."""
+    known = rows[rows["exact"].notna() & (rows["reproduced_se"] > 0)]
+    deviation = (known["reproduced"] - known["exact"]).abs() / known["reproduced_se"]
+    return len(known), float(np.max(deviation.to_numpy(), initial=0.0))
+
+
 def state(rows: pd.DataFrame) -> str:
     """Return the state of an item; a single difference among its rows of the scoreboard decides."""
     found = set(rows["verdict"])
     shown = rows[rows["kind"].isin((PRINTED, CURVE)) & (rows["verdict"] == "reproduced") & (rows["how"] != "timing")]
     if rows.empty:
         return "not in this build"
-    if "differs" in found:
-        return "differs, unexplained"
-    if "differs-explained" in found:
-        return "differs, explained"
-    if "other-data" in found:
-        return "other data"
+    against = {"differs": "differs, unexplained", "differs-explained": "differs, explained", "other-data": "other data"}
+    if said := [words for verdict, words in against.items() if verdict in found]:
+        return said[0]
     if len(shown):
         held = rows["published"].notna() | (rows["verdict"] == AGREES)
         return "reproduced" if held.all() else "reproduced where printed, rest exact"

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 from PIL import Image
-from sphinx.application import Sphinx
 
 from . import errata, figures, lessons, provenance, reading, takeaway
-from .comparisons import AGREES, STAND_IN
 from .execute import Json, Project
+from .paper_values import AGREES, STAND_IN
 
 FOLDER, SIZE = "_thumbs", (320, 200)
 SHADES = {
@@ -49,7 +48,7 @@ def named(notebook: Json | None, item: str) -> str:
 
     The figure is the one that has the item's number, or else the first one of the page.
     """
-    names = [name for _, name, *_ in provenance.figures(notebook)] if notebook else []
+    names = [figure.name for figure in provenance.figures(notebook)]
     number = item.rpartition("/")[2].removeprefix("fig")
     own = [name for name in names if re.search(rf"-{number}a?$", name)]
     return next(iter([*own, *names]), "")
@@ -108,7 +107,7 @@ def page(project: Project) -> str:
             there = project.source(where).exists()
             question = lessons.title(project, where) if there and row.page not in asked else row.title
             asked.add(row.page)  # the first item of a page shows the question
-            name = named(provenance.load(project.executed(where)), row.item) if there else ""
+            name = named(provenance.executed(project, where), row.item)
             picture = (
                 f'<img src="../{FOLDER}/{name}.webp" alt="" width="{SIZE[0]}" height="{SIZE[1]}" loading="lazy">' if name else ""
             )
@@ -121,20 +120,13 @@ def page(project: Project) -> str:
     return "```{raw} html\n" + "\n".join(parts) + "\n```"
 
 
-def write(app: Sphinx, failure: Exception | None) -> None:
+def write(project: Project, out: Path) -> None:
     """Write the pictures of the tiles next to the pages; ``tile`` in ``figures.yml`` chooses the panel."""
-    if failure or app.builder.format != "html" or app.config.ldpkit_variant:
-        return
-    project, out = Project(app.srcdir, app.config.ldpkit_build), Path(app.outdir) / FOLDER
+    out = out / FOLDER
     out.mkdir(exist_ok=True)
     for where in {f"book/{name}" for name in pd.read_csv(project.root / "data" / "items.csv")["page"]}:
-        notebook = provenance.load(project.executed(where)) if project.source(where).exists() else None
-        pictures = takeaway.pictures(notebook) if notebook else {}
-        tile = figures.notes(project.root, where).get("tile", 1)
-        for _, name, svg, _ in provenance.figures(notebook) if notebook else ():
-            if name in pictures:
-                panel(svg, pictures[name], tile).save(out / f"{name}.webp", quality=72, method=6)
-
-
-def setup(app: Sphinx) -> None:
-    app.connect("build-finished", write)
+        notebook = provenance.executed(project, where)
+        pictures, tile = takeaway.pictures(notebook), figures.notes(project.root, where).get("tile", 1)
+        for figure in provenance.figures(notebook):
+            if figure.name in pictures:
+                panel(figure.svg, pictures[figure.name], tile).save(out / f"{figure.name}.webp", quality=72, method=6)

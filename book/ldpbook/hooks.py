@@ -1,6 +1,11 @@
 """Extend Sphinx to show executed notebooks in place of their sources, and to fill in all generated parts of pages."""
 
+import csv
+import functools
+import json
 import re
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +15,25 @@ from sphinx.application import Sphinx
 
 from . import (
     acronyms,
-    board,
-    claims_page,
+    claims,
     errata,
     figures,
-    front,
     gallery,
     lessons,
+    parameters,
     provenance,
     reading,
     scoreboard,
     searching,
+    symbols,
     takeaway,
-    trust,
     twins,
 )
 from .execute import Project
 
-SCOREBOARD, CLAIMS, TRUST = "book/scoreboard", "book/claims", "book/trust"
 FRONT = ("book/intro", "book/execution", "book/which_auditor", "book/notation", "book/faq")
+"""Pages whose links to pages that this book does not have are plain text."""
+MUTANTS = Path("data") / "results" / "mutants.csv"
 _PHONE = 30  # length in characters of TeX
 _WORD = 24  # length of a piece of code that always fits on one line
 _STOP = re.compile(r"[,.;:!?)\]]+")
@@ -46,40 +51,101 @@ _ENTRANCE = """\
 """
 
 
-def _swap(app: Sphinx, docname: str, source: list[str]) -> None:
-    root = Path(app.srcdir)
-    if str(app.env.doc2path(docname, base=False)).endswith(".ipynb"):
-        copy = root / app.config.ldpkit_build / "executed" / f"{docname}.ipynb"
-        app.env.note_dependency(str(copy))
-        if copy.exists():
-            source[0] = copy.read_text(encoding="utf-8")
-    elif docname == SCOREBOARD:
-        path = root / "_build" / "scoreboard.csv"
-        app.env.note_dependency(str(path))
-        source[0] = source[0].replace("<!-- scoreboard -->", scoreboard.page(root, path))
-    elif docname == CLAIMS:
-        table = root / "_build" / "claims.csv"
-        app.env.note_dependency(str(table))
-        source[0] = source[0].replace("<!-- claims -->", claims_page.page(root, table, figures.PAPERS))
-    elif docname == TRUST:
-        app.env.note_dependency(str(root / trust.TABLE))
-        source[0] = source[0].replace("<!-- kills -->", trust.page(root))
-    elif docname in FRONT:
-        source[0] = front.fill(root, Project(root, app.config.ldpkit_build), docname, source[0])
+def execution(project: Project) -> str:
+    """Return a table of the notebooks: when each ran, how long, and which parameters were changed."""
+    rows, total = [], 0.0
+    for page in project.notebooks():
+        path, link = project.executed(page, ".json"), f"[{page.removeprefix('book/')}](/{page}.ipynb)"
+        if not path.exists():
+            rows.append(f"| {link} | not executed | | |")
+            continue
+        record = json.loads(path.read_text())
+        own = parameters.of(json.loads(project.source(page).read_text()))
+        changed = ", ".join(f"`{n} = {v!r}`" for n, v in record["parameters"].items() if n in own) or "its own"
+        total += record["seconds"]
+        rows.append(f"| {link} | {record['seconds']:.1f} | {record['executed'].removesuffix(' UTC')} | {changed} |")
+    head = "| page | seconds | executed (UTC) | parameters |\n|---|---:|---|---|"
+    return "\n".join([head, *rows, "", f"{len(rows)} notebooks; {total:.0f} seconds of execution in all, several at a time."])
 
 
-def _distinct(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Remove the identifiers that sphinx-exercise gives to the contents of all exercises and solutions alike."""
-    for section in doctree.findall(nodes.section):
+def trust(project: Project) -> str:
+    """Return which comparison noticed each exact distribution that was changed on purpose: counts, and a list of all of them."""
+    path = project.root / MUTANTS
+    if not path.exists():
+        return "No law has been broken yet: run `python -m ldpbook mutants --save`."
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    made, by = json.loads(path.with_suffix(".json").read_text()), Counter(row["witness"] or "nothing" for row in rows)
+    said = ", ".join(f"{word}: {n}" for word, n in by.most_common())
+    pages = len({row["page"] for row in rows})
+    minutes = sum(float(row["seconds"]) for row in rows) / 60
+    lines = []
+    for row in rows:
+        numbers = [f"{float(row[name]):.4g}" if row[name] else "" for name in ("run", "against")]
+        law, page = f"`{row['law'].removeprefix('ldpkit.')}`", f"[{row['page']}](/book/{row['page']}.ipynb)"
+        lines.append((law, f"`{row['change']}`", page, f"{row['witness']}: {row['at']}", *numbers))
+    head = ("law", "change", "page", "noticed by", "found", "held against")
+    return (
+        f"{len(rows)} laws, {pages} pages. Noticed by {said}. The rows were made law by law, the last on {made['date']},"
+        f" in {minutes:.0f} minutes of a shared machine; `{made['command']}` makes all of them again:"
+        f" {{download}}`mutants.csv </{MUTANTS}>`.\n\n````{{dropdown}} **All of them**\n"
+        f"{figures.listed((8, 4, 4, 8, 3, 3), head, lines, ':class: claims')}\n````"
+    )
+
+
+GENERATED: dict[str, Callable[[Project], str]] = {
+    "scoreboard": lambda project: scoreboard.page(project.root, project.root / "_build" / "scoreboard.csv"),
+    "claims": lambda project: claims.page(project.root),
+    "kills": trust,
+    "gallery": gallery.page,
+    "acronyms": lambda _: acronyms.glossary(acronyms.table()),
+    "words": lambda _: acronyms.glossary(acronyms.words()),
+    "execution": execution,
+    "lessons": lessons.cards,
+    "map": lessons.chart,
+    "index": lambda project: errata.index(project.root),
+}
+"""Generated parts of pages, by the word of the comment that marks their place."""
+
+
+def only_existing(root: Path, text: str) -> str:
+    """Return a text in which links to pages that this book does not have are plain text."""
+
+    def checked(match: re.Match[str]) -> str:
+        words, target = match.groups()
+        there = any((root / "book" / f"{target}{ending}").exists() for ending in (".md", ".ipynb"))
+        return match.group(0) if there else words
+
+    return re.sub(r"\[([^\[\]]+)\]\(([a-z_]+/[a-z0-9_]+)\)", checked, text)
+
+
+def _fill(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Take the executed copy of a notebook, and fill in the generated parts of a page."""
+    project = Project.of(app)
+    if project.source(docname).exists():
+        copy = project.executed(docname)
+        source[0] = copy.read_text(encoding="utf-8") if copy.exists() else source[0]
+        return
+    if docname == errata.PAGE:
+        source[0] = errata.linked(project.root, source[0])
+    for name, part in GENERATED.items():
+        mark = f"<!-- {name} -->"
+        source[0] = source[0].replace(mark, part(project)) if mark in source[0] else source[0]
+    if docname in FRONT:
+        source[0] = only_existing(project.root, source[0])
+
+
+def _tidied(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Remove identifiers and values that tell nothing, and mark what a phone breaks into lines."""
+    for section in doctree.findall(nodes.section):  # sphinx-exercise gives them to all exercises and solutions alike
         section["ids"] = [i for i in section["ids"] if i not in ("exercise-content", "solution-content")]
-
-
-def _long(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Mark formulas within a line that are wider than a phone, and code whose words all fit on a line."""
     for formula in doctree.findall(nodes.math):
         formula["classes"] += ["long"] if len(formula.astext()) > _PHONE else []
     for code in doctree.findall(nodes.literal):
         code["classes"] += ["short"] if max(map(len, code.astext().split()), default=0) <= _WORD else []
+    for value in list(doctree.findall(addnodes.desc_annotation)):  # paths of this machine, functions without a name
+        if "Path('" in value.astext() or "<function" in value.astext():
+            value.parent.remove(value)
 
 
 def _glued(app: Sphinx, doctree: nodes.document, page: str) -> None:
@@ -98,33 +164,67 @@ def _glued(app: Sphinx, doctree: nodes.document, page: str) -> None:
             parent.replace(behind, nodes.Text(behind[stop.end() :]))
 
 
-def _anywhere(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Remove values of constants that tell a reader nothing: paths of the building machine, functions without a name."""
-    for value in list(doctree.findall(addnodes.desc_annotation)):
-        if "Path('" in value.astext() or "<function" in value.astext():
-            value.parent.remove(value)
-
-
 def _whole(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
     """Break a property's docstring after its first colon, because Sphinx would read the text before the colon as a type."""
     if what in ("property", "attribute", "data") and lines and ": " in lines[0]:
         lines[:1] = [part.lstrip() for part in re.split(r"(?<=:) ", lines[0], maxsplit=1)]
 
 
-def _shared(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Load `base.js` before the scripts that need it, and at once if a page has a twin, which is drawn before the text."""
-    parts = set(re.findall("data-(twin|explorer|board|package)", context.get("body", "")))
-    if parts:
+def _load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Load on each page the styles and scripts that it needs, and no others.
+
+    The scripts of thebe are removed, which is Jupyter Book's own way to run code in pages. They are added twice, which is an error
+    in every browser's console, and they only run on machines of a third party.
+    """
+    plain = symbols.replaced(context.get("body", ""), context.get("toc", ""))
+    if plain:
+        context["body"], context["toc"] = plain
+    body, project = context.get("body", ""), Project.of(app)
+    load: Any = functools.partial(app.add_js_file, loading_method="defer")
+    unused = ("thebe", "mathjax") if plain else ("thebe",)
+    told = ((script, f"{script.filename} {script.attributes.get('body', '')}".lower()) for script in context["script_files"])
+    context["script_files"][:] = [script for script, text in told if not any(name in text for name in unused)]
+    live = doctree is not None and provenance.executed(project, page) is not None
+    load("live.js", **({"data-page": f"{context['pathto']('_live/', resource=True)}{page}.json"} if live else {}))
+    if "data-twin=" in body:  # before the text, because the script draws what is seen first
+        app.add_css_file("twin.css")
+        app.add_js_file("twin.js")
+    if "data-law=" in body and "data-explorer=" not in body:
+        load("laws.js")
+    if "data-quiz=" in body:
+        load("quiz.js")
+    if "data-board" in body:
+        app.add_css_file("board.css")
+        load("board.data.js")
+        load("board.js")
+    if re.search('class="(answer docutils|evidence|gallery|drawn)"', body):
+        app.add_css_file("reading.css")
+        load("reading.js")
+        context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its text is its name
+    if parts := set(re.findall("data-(twin|explorer|board|package)", body)):
         app.add_js_file("base.js", priority=400, loading_method=None if "twin" in parts else "defer")
-
-
-def _explorers(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Load style, scripts and data of each explorer on the pages that contain it, and on no other page."""
-    for name in dict.fromkeys(re.findall(r'data-explorer="(\w+)"', context.get("body", ""))):
+    for name in dict.fromkeys(re.findall(r'data-explorer="(\w+)"', body)):
         app.add_css_file("explore.css")
         for script in ("laws.js", "explore.js", f"explore/{name}.data.js", f"explore/{name}.js"):
             if any((Path(app.confdir) / folder / script).exists() for folder in app.config.html_static_path):
-                app.add_js_file(script, loading_method="defer")
+                load(script)
+
+
+def _write(app: Sphinx, failure: Exception | None) -> None:
+    """Write the files that stand next to the pages, and the page at the site's address that leads to the first page.
+
+    The page that Jupyter Book writes there names no icon, so that a browser would ask the server for one that does not exist.
+    """
+    if failure or app.builder.format != "html":
+        return
+    provenance.write(app)
+    twins.write(app)
+    if not app.config.ldpkit_variant:
+        for part in (lessons, scoreboard, gallery, takeaway):
+            part.write(Project.of(app), app.outdir)
+    about = {"first": app.builder.get_target_uri(app.config.master_doc), "title": app.config.html_title}
+    (app.outdir / "index.html").write_text(_ENTRANCE.format(icon=Path(app.config.html_favicon).name, **about))
+    takeaway.lighten(app.outdir)
 
 
 def _parts(app: Sphinx, config: Any) -> None:
@@ -132,28 +232,45 @@ def _parts(app: Sphinx, config: Any) -> None:
     config.html_theme_options["show_navbar_depth"] = 0
 
 
-def _entrance(app: Sphinx, failure: Exception | None) -> None:
-    """Write the page at the site's address that leads to the first page of the book.
+def _shown(change: Callable[[Sphinx, nodes.document, str], None], variants: bool = False) -> Callable[..., None]:
+    """Return a handler that changes the pages of a site, and those of a reader's variants only if asked to."""
 
-    The page that Jupyter Book writes names no icon, so that a browser would ask the server for one that does not exist.
-    """
-    if not failure and app.builder.format == "html":
-        about = {"first": app.builder.get_target_uri(app.config.master_doc), "title": app.config.html_title}
-        (app.outdir / "index.html").write_text(_ENTRANCE.format(icon=Path(app.config.html_favicon).name, **about))
+    def handler(app: Sphinx, doctree: nodes.document, page: str) -> None:
+        if app.builder.format == "html" and (variants or not app.config.ldpkit_variant):
+            change(app, doctree, page)
+
+    return handler
+
+
+HANDLERS = (
+    ("config-inited", _parts, 500),
+    ("source-read", _fill, 500),
+    ("autodoc-process-docstring", _whole, 400),  # before napoleon
+    ("env-updated", searching.name_pages, 500),
+    ("doctree-resolved", _shown(takeaway.offer), 400),  # before the foot of the page
+    ("doctree-resolved", _shown(provenance.annotate, variants=True), 500),
+    ("doctree-resolved", _shown(twins.annotate, variants=True), 500),
+    ("doctree-resolved", acronyms.explain, 500),
+    ("doctree-resolved", searching.index_names, 500),
+    ("doctree-resolved", _shown(lessons.head), 500),
+    ("doctree-resolved", _tidied, 500),
+    ("doctree-resolved", _glued, 500),
+    ("doctree-resolved", _shown(errata.mark), 600),  # after the line on what the page needs
+    ("doctree-resolved", _shown(reading.arrange, variants=True), 900),  # after all that adds lines to a page
+    ("html-page-context", takeaway.heads, 500),
+    ("html-page-context", _load, 500),
+    ("build-finished", _write, 600),
+)
+"""The functions that are called at each event of Sphinx, with their priorities: the lowest is called first."""
 
 
 def setup(app: Sphinx) -> dict[str, str | bool]:
-    for part in (provenance, twins, acronyms, searching, lessons, errata, board, takeaway, reading, gallery):
-        part.setup(app)
+    app.add_config_value("ldpkit_build", "_build", "env")
+    app.add_config_value("ldpkit_variant", "", "env")  # the parameters of a page that was run apart from the book
+    app.add_directive("quiz", lessons.Quiz)
+    app.add_directive("drawing", reading.Drawing)
+    app.add_search_language(searching.English)
     app.add_js_file("sidebar.js", loading_method="defer")
-    app.connect("config-inited", _parts)
-    app.connect("source-read", _swap)
-    app.connect("autodoc-process-docstring", _whole, priority=400)  # before napoleon
-    app.connect("doctree-resolved", _distinct)
-    app.connect("doctree-resolved", _long)
-    app.connect("doctree-resolved", _glued)
-    app.connect("doctree-resolved", _anywhere)
-    app.connect("html-page-context", _shared)
-    app.connect("html-page-context", _explorers)
-    app.connect("build-finished", _entrance)
+    for event, handler, priority in HANDLERS:
+        app.connect(event, handler, priority)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

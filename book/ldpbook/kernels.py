@@ -8,7 +8,9 @@ import atexit
 import json
 import os
 import signal
+import subprocess
 import sys
+import threading
 import traceback
 import weakref
 from multiprocessing import process
@@ -19,58 +21,32 @@ PREPARED = ("ipykernel.kernelapp", "myst_nb", "ldpbook.claims", "ldpbook.paper_a
 """Modules that the prepared process imports."""
 
 
-class Kernel:
+class Kernel(subprocess.Popen[bytes]):
     """A child of this process that waits for the command of a kernel and then becomes that kernel.
 
-    It has the methods of `subprocess.Popen` that `jupyter_client` calls. It has to be made before this process has sockets or loops.
+    It is waited for and signalled like any process that Python starts. It has to be made before this process has sockets or loops.
     """
 
     stdin = stdout = stderr = None
 
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # a fork in the place of the program that the base class would start
         told, self._told = os.pipe()
-        self.returncode: int | None = None
+        self.returncode = None  # as the base class sets it
+        self._waitpid_lock = threading.Lock()
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self._told)
             _become(told)
+        self._child_created = True
         os.close(told)
 
     def launch(self, command: list[str], *, env: dict[str, str], cwd: str | None = None, **_: Any) -> "Kernel":
         """Become the kernel of a command ``python -m ipykernel_launcher ...`` and return this object."""
-        parent = {"JPY_PARENT_PID": str(os.getpid())}
+        arguments = command[command.index("ipykernel_launcher") + 1 :]
+        task = {"arguments": arguments, "env": env | {"JPY_PARENT_PID": str(os.getpid())}, "cwd": cwd or os.getcwd()}
         with open(self._told, "w") as pipe:
-            json.dump(
-                {"arguments": command[command.index("ipykernel_launcher") + 1 :], "env": env | parent, "cwd": cwd or os.getcwd()},
-                pipe,
-            )
+            json.dump(task, pipe)
         return self
-
-    def poll(self) -> int | None:
-        """Return the exit status, or None while the kernel runs."""
-        if self.returncode is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
-        return self.returncode
-
-    def wait(self) -> int:
-        """Wait for the end of the kernel and return its exit status."""
-        if self.returncode is None:
-            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return self.returncode
-
-    def send_signal(self, number: int) -> None:
-        """Send a signal to a kernel that runs."""
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def terminate(self) -> None:
-        """Ask the kernel to end."""
-        self.send_signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """End the kernel."""
-        self.send_signal(signal.SIGKILL)
 
 
 def _become(told: int) -> NoReturn:

@@ -5,6 +5,7 @@ reader's browser computes it from the exact distributions at the moment of the c
 """
 
 import ast
+import collections
 import functools
 import html
 import json
@@ -18,6 +19,7 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from . import figures
 from .execute import Project
 
 LEVELS = {1: ("●○○", "easy"), 2: ("●●○", "takes thought"), 3: ("●●●", "hard")}
@@ -105,10 +107,10 @@ class Quiz(SphinxDirective):
         ]
 
 
-def _head(app: Sphinx, doctree: nodes.document, page: str) -> None:
+def head(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Show below the title of a page its level, and the pages that it needs."""
     said = needs(Path(app.srcdir)).get(page)
-    if said is None or app.builder.format != "html" or app.config.ldpkit_variant:
+    if said is None:
         return
     marks, words = LEVELS[said["level"]]
     parts = [f'<span aria-hidden="true">{marks}</span> {words}']
@@ -145,14 +147,13 @@ def captions(project: Project) -> dict[str, str]:
 def chart(project: Project) -> str:
     """Return a table, for every part of the contents, of the pages that each page needs."""
     above = captions(project)
-    parts: dict[str, list[str]] = {}
+    parts = collections.defaultdict[str, list[tuple[str, ...]]](list)
     for page, said in needs(project.root).items():
         wanted = ", ".join(f"[{title(project, need)}](/{need})" for need in said["needs"]) or "nothing"
-        parts.setdefault(above[page], []).append(
-            f"* - [{title(project, page)}](/{page})\n  - {LEVELS[said['level']][0]}\n  - {wanted}"
-        )
-    head = "```{list-table}\n:header-rows: 1\n:widths: 9 2 9\n\n* - page\n  - level\n  - needs\n"
-    return "\n\n".join(f"````{{dropdown}} {part}\n{head}{chr(10).join(rows)}\n```\n````" for part, rows in parts.items())
+        parts[above[page]].append((f"[{title(project, page)}](/{page})", LEVELS[said["level"]][0], wanted))
+    head = ("page", "level", "needs")
+    tables = {part: figures.listed((9, 2, 9), head, rows) for part, rows in parts.items()}
+    return "\n\n".join(f"````{{dropdown}} {part}\n{table}\n````" for part, table in tables.items())
 
 
 def boxes(text: str, kind: str) -> list[tuple[str, str]]:
@@ -172,31 +173,8 @@ def solutions(project: Project) -> str:
     return "\n".join(parts)
 
 
-def _fill(app: Sphinx, docname: str, source: list[str]) -> None:
-    if docname == "book/course/index":
-        project = Project(app.srcdir, app.config.ldpkit_build)
-        source[0] = source[0].replace("<!-- lessons -->", cards(project)).replace("<!-- map -->", chart(project))
-
-
-def _scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Load the script of answer boxes on pages that have some, and the exact distributions if a box uses them."""
-    body = context.get("body", "")
-    if "data-quiz=" in body:
-        for script in ("laws.js",) * ("data-law=" in body and "data-explorer=" not in body) + ("quiz.js",):
-            app.add_js_file(script, loading_method="defer")
-
-
-def _write(app: Sphinx, failure: Exception | None) -> None:
+def write(project: Project, out: Path) -> None:
     """Write the file of solutions next to the pages."""
-    if not failure and app.builder.format == "html" and not app.config.ldpkit_variant:
-        path = Path(app.outdir) / SOLUTIONS
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(solutions(Project(app.srcdir)), encoding="utf-8")
-
-
-def setup(app: Sphinx) -> None:
-    app.add_directive("quiz", Quiz)
-    app.connect("source-read", _fill)
-    app.connect("doctree-resolved", _head)
-    app.connect("html-page-context", _scripts)
-    app.connect("build-finished", _write)
+    path = out / SOLUTIONS
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(solutions(project), encoding="utf-8")

@@ -3,11 +3,15 @@
 One Jupyter server listens on the loopback interface only, and asks for a token. The token is made for this one server and passed
 to it inside this process, since other users can read command lines. It is printed once, in the fragment of a link. Browsers send
 no fragment to a server, so that no log can contain it. The opened page keeps the token in the storage of its tab and shows it
-with every request (`identity`). New tabs of the same address ask the open tabs for it.
+with every request. New tabs of the same address ask the open tabs for it.
+
+Browsers send cookies to every port of an address, so that any other server of this machine receives them. Therefore no cookie is
+set and none is read. A browser adds nothing by itself that admits a request, so that no other page can misuse it.
 """
 
 import argparse
 import contextlib
+import hmac
 import math
 import os
 import secrets
@@ -19,20 +23,100 @@ from typing import Any
 
 import psutil
 from jupyter_client.manager import KernelManager
-from jupyter_server.base.handlers import APIHandler
+from jupyter_server.auth.identity import IdentityProvider, User
+from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager, ServerKernelManager
+from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
 from jupyterlab.labapp import LabApp
-from tornado import web
+from jupyterlab_server.handlers import LabHandler
+from tornado import web, websocket
+from tornado.httputil import HTTPServerRequest
 
 from ldpkit import checks
 
 from . import paths
 from .execute import Project
-from .identity import refuse_bodies, settle
 
 FIRST = "book/intro"
 IDLE = 3600  # seconds without use after which a kernel is stopped
+
+
+PROTOCOL = "v1.token.websocket.jupyter.org"
+"""Subprotocol by which a WebSocket connects.
+
+A script cannot give a WebSocket a header, but can name protocols. It names this one, and this one with a dot and the token.
+"""
+ENTRANCE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>JupyterLab</title></head>
+<body><script src="/static/_static/live/token.js"></script><script src="/static/_static/live/lab.js"></script></body></html>
+"""
+"""Page that JupyterLab's addresses show without the token; it reloads them with the token of its tab."""
+
+
+class Identity(IdentityProvider):
+    """The reader, if a request shows the token; there is no login."""
+
+    login_available = logout_available = False
+
+    def shown(self, request: HTTPServerRequest) -> bool:
+        """Return whether a request shows the token."""
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        offered = request.headers.get("Sec-WebSocket-Protocol", "").split(",")
+        given = [name.strip().removeprefix(f"{PROTOCOL}.") for name in offered] + [token.strip()] * (scheme.lower() == "token")
+        return any(hmac.compare_digest(one.encode(), self.token.encode()) for one in given)
+
+    def get_user(self, handler: web.RequestHandler) -> User | None:
+        known = self.shown(handler.request)
+        vars(handler)["_token_authenticated"] = known  # where Jupyter looks for the user
+        return User("reader") if known else None
+
+
+@web.stream_request_body
+class Refusal(web.RequestHandler):
+    """The answer to a request with a body but without the token, which is given before the body is read."""
+
+    def prepare(self) -> None:
+        raise web.HTTPError(403)
+
+
+def refuse_bodies(application: Any, identity: Identity) -> None:
+    """Refuse requests that have a body but do not show the token, because Jupyter would first read the whole body into memory."""
+    find = application.find_handler
+
+    def find_handler(request: HTTPServerRequest, **given: Any) -> Any:
+        brings = "Content-Length" in request.headers or "Transfer-Encoding" in request.headers
+        if brings and not identity.shown(request):
+            return application.get_handler_delegate(request, Refusal)
+        return find(request, **given)
+
+    application.find_handler = find_handler
+
+
+def settle() -> None:
+    """Change Jupyter's handlers for all servers of this process: no cookie, no login, no access from other origins."""
+
+    def refused(self: JupyterHandler) -> str:
+        raise web.HTTPError(403)
+
+    def entrance(self: LabHandler) -> str:
+        self.set_status(401)
+        raise web.Finish(ENTRANCE)
+
+    def selected(self: websocket.WebSocketHandler, offered: list[str]) -> str | None:
+        return PROTOCOL if PROTOCOL in offered else None
+
+    def selected_by_kernels(self: KernelWebsocketHandler, offered: list[str]) -> str | None:
+        return select(self, offered) or selected(self, offered)
+
+    handlers: Any = JupyterHandler, APIHandler, LabHandler, websocket.WebSocketHandler, KernelWebsocketHandler
+    every, api, lab, sockets, kernels = handlers
+    select = kernels.select_subprotocol
+    every.xsrf_token = b""  # Jupyter would store it in a cookie
+    every.get_login_url, lab.get_login_url = refused, entrance
+    every.set_cors_headers = lambda self: None  # by default any origin may read an answer to the token
+    api.options = web.RequestHandler.options  # this method refuses the request
+    sockets.select_subprotocol, kernels.select_subprotocol = selected, selected_by_kernels
 
 
 def arguments_of_server(project: Project, token: str, port: int, idle: int, ip: str) -> list[str]:
@@ -54,7 +138,7 @@ def arguments_of_server(project: Project, token: str, port: int, idle: int, ip: 
         "--ServerApp.kernel_manager_class=ldpbook.live.Kernels",
         "--AsyncMappingKernelManager.kernel_manager_class=ldpbook.live.Kernel",
         "--ServerApp.kernel_websocket_connection_class=ldpbook.live.Connection",
-        "--ServerApp.identity_provider_class=ldpbook.identity.Identity",
+        "--ServerApp.identity_provider_class=ldpbook.live.Identity",
         f"--IdentityProvider.token={token}",
         f"--MappingKernelManager.cull_idle_timeout={idle}",
         f"--MappingKernelManager.cull_interval={min(60, idle)}",

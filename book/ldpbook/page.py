@@ -1,10 +1,10 @@
-"""Run one notebook with changed parameters and build its page, away from the book.
+"""Run one notebook with changed parameters, or one chapter alone, and build its pages away from the book.
 
 The book, its executed notebooks and its scoreboard stay unchanged. Each variant has a folder of its own. Cells that were computed
-before are read from the same store, so that only changed ones are computed.
+before are read from the same store, so that only changed ones are computed. The results of a chapter are stored as those of the
+whole book, so that a later `make book` uses them.
 """
 
-import argparse
 import difflib
 import hashlib
 import json
@@ -20,7 +20,8 @@ from pathlib import Path
 import yaml
 
 from . import parameters, paths
-from .execute import Json, Project, execute, explain, jupyter_book, load_scale, overrides
+from .build import alone
+from .execute import JOBS, Json, Project, execute, explain, jupyter_book, load_scale, options, overrides, run
 
 BIBLIOGRAPHY = "book/bibliography"
 
@@ -99,16 +100,16 @@ def make(root: Path, page: str, scale: str, values: Json) -> Project:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("notebook", help="for example ldp_auditor/fig2")
-    parser.add_argument("parameters", nargs="?", default="", help='for example "k=[2,10] trials=100000"')
-    parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales: what else the page is run with")
-    options = parser.parse_args()
+    given = options(
+        "Run one notebook with changed parameters and build its page, away from the book.",
+        notebook={"help": "for example ldp_auditor/fig2"},
+        parameters={"nargs": "?", "default": "", "help": 'for example "k=[2,10] trials=100000"'},
+    )
     root, start = paths.ROOT, time.perf_counter()
-    page = find(Project(root), options.notebook)
-    values = chosen(Project(root), page, options.parameters)
+    page = find(Project(root), given.notebook)
+    values = chosen(Project(root), page, given.parameters)
     try:
-        variant = make(root, page, options.scale, values)
+        variant = make(root, page, given.scale, values)
     except KeyboardInterrupt:
         print("Interrupted; earlier variants are kept.", file=sys.stderr)
         sys.exit(130)
@@ -116,3 +117,25 @@ def main() -> None:
     print(f"Done in {time.perf_counter() - start:.0f} s. The page: {html.as_uri()}\n"
           f"The executed notebook: {os.path.relpath(variant.executed(page))}\n"
           f"Every variant of this page is kept in {os.path.relpath(variant.build.parent)}")  # fmt: skip
+
+
+def pages(project: Project, name: str) -> list[str]:
+    """Return the pages of a chapter, its index first, or exit with a list of the chapters."""
+    found = [page for page in project.pages() if page.startswith(f"book/{name}/")]
+    if not name or not found:
+        known = sorted({page.split("/")[1] for page in project.pages() if page.count("/") > 1})
+        raise SystemExit(f"NAME must be one of {', '.join(known)}, got {name!r}")
+    return sorted(found, key=lambda page: not page.endswith("/index"))
+
+
+def chapter() -> None:
+    """Execute one chapter's notebooks as `make book` would, and build its pages alone."""
+    given = options(chapter.__doc__, name={"help": "for example kv_auditor"}, **JOBS)
+    project = Project(paths.ROOT)
+    chosen = pages(project, given.name)
+    with alone(project):
+        if run(project.root, given.scale, given.jobs, f"{given.name}/"):
+            sys.exit(1)
+        place = project.build / "chapter" / given.name
+        place.mkdir(parents=True, exist_ok=True)
+        print(f"The chapter: {build(project.root, place, chosen, 'One chapter of').as_uri()}")

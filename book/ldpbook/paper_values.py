@@ -7,6 +7,7 @@ and fails if a number differs without an explanation.
 
 import functools
 import math
+import numbers
 import os
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,140 @@ import numpy as np
 import pandas as pd
 
 from ldpkit import checks
-from ldpkit.types import Row
 
 from . import paths
-from .comparisons import CURVE, HOW, LAW, PRINTED, REAL, RELATIONS, SAID, SIGN, STAND_IN, WORDS, half_width, verdict, within
 
-__all__ = ["load", "lookup", "items", "furthest", "Scoreboard", "COLUMNS"]
+__all__ = [
+    "load",
+    "lookup",
+    "items",
+    "furthest",
+    "Scoreboard",
+    "COLUMNS",
+    "verdict",
+    "VERDICTS",
+    "SAID",
+    "RELATIONS",
+    "HOW",
+    "KINDS",
+    "AGREES",
+]
+
+AGREES = "agrees with the authors' code"
+VERDICTS = (
+    "reproduced", AGREES, "differs-explained", "differs", "other-data", "no-published-value",
+)  # fmt: skip
+SAID = {word: word for word in VERDICTS} | {
+    "differs-explained": "differs, explained",
+    "other-data": "other data",
+    "no-published-value": "no published value",
+}
+"""Words that a page shows for each verdict."""
+RELATIONS = ("=", "<=", ">=")
+HOW = (
+    "real reports", "drawn from the law", "closed form", "stored run", "timing", "released code",
+)  # fmt: skip
+"""How a number was made; ``"released code"`` means that the comparison is with that code and not with a paper."""
+KINDS = (
+    "printed number", "digitised curve", "claim in words", "sign or order", "own stand-in",
+)  # fmt: skip
+"""With what a number is compared.
+
+``"own stand-in"`` has two uses. It replaces a number that no paper prints, and it marks data that replace unavailable data of the
+paper.
+"""
+REAL, LAW, *_, CODE = HOW
+PRINTED, CURVE, WORDS, SIGN, STAND_IN = KINDS
+
+_AGREE = 5  # standard errors: one comparison in 1.7 million fails by chance
+
+
+def verdict(
+    reproduced: float,
+    se: float,
+    *,
+    published: float | None = None,
+    published_error: float = 0.0,
+    exact: float | None = None,
+    relation: str = "=",
+    note: str = "",
+    chance: float = math.nan,
+    how: str = REAL,
+    kind: str = PRINTED,
+) -> str:
+    """Judge one number.
+
+    Parameters
+    ----------
+    reproduced, se : float
+        This run's value and its standard error (0 if computed exactly).
+    published, published_error : float, optional
+        The paper's value and how far its printed or digitised form may be off.
+    exact : float, optional
+        The exact value or expectation, if it is known.
+    relation : {"=", "<=", ">="}
+        How the paper says our value should stand to `published`.
+    note : str
+        The explanation, where the values differ.
+    chance : float
+        Exact probability of counts that deviate at least as far as this run's, where standard errors are unreliable; see
+        `ldpbook.plots.summary`.
+    how : str
+        One of `HOW`. With ``"released code"`` and no published value, `reproduced` and `se` are results of that code. If they
+        agree with `exact`, the exact value agrees with the authors' code.
+    kind : str
+        One of `KINDS`.
+
+    Returns
+    -------
+    str
+        One of `VERDICTS`. A run more than five standard errors away from the exact value ``differs``, even with a note. It does
+        not if its exact `chance` shows that the deviation is no rarer than five standard errors. Only for the authors' code may a
+        note explain such a deviation. A published number is compared with the exact value if there is one, and not with a noisy
+        run. Values from other data than the paper's neither agree nor differ.
+    """
+    checks.one_of("relation", relation, RELATIONS)
+    checks.one_of("how", how, HOW)
+    checks.one_of("kind", kind, KINDS)
+    given = {"reproduced": reproduced, "se": se, "published": published, "published_error": published_error, "exact": exact}
+    for name, value in given.items():
+        checks.need(
+            isinstance(value, numbers.Real) or (value is None and name in ("published", "exact")),
+            f"{name} must be a number, got {value!r}",
+        )
+    for name, error in (("se", se), ("published_error", published_error)):
+        checks.need(not error < 0, f"{name} must be a number >= 0, got {error!r}")
+    if not all(math.isfinite(x) for x in (reproduced, se, published_error, exact or 0.0, published or 0.0)):
+        return "differs"
+    code, explained = how == CODE, "differs-explained" if note else "differs"
+    likely = chance > math.erfc(_AGREE / math.sqrt(2))
+    if exact is not None and abs(reproduced - exact) > _AGREE * se + 1e-9 * abs(exact) and not likely:
+        return explained if code else "differs"
+    if published is None:
+        return AGREES if code and exact is not None else "no-published-value"
+    if kind == STAND_IN:
+        return "other-data"
+    found, noise = (reproduced, _AGREE * se) if exact is None else (exact, 0.0)
+    if kind == SIGN:  # a sign must exceed the noise
+        found += noise if relation == "<=" else -noise
+    if gap(found, published, relation) <= half_width(se, published_error, exact, kind):
+        return AGREES if code else "reproduced"
+    return explained
+
+
+def half_width(se: float, error: float, exact: float | None, kind: str) -> float:
+    """Return how far a number may lie from the published one.
+
+    Noise allows no deviation if the number is exact, or if only a sign is compared.
+    """
+    return error if exact is not None or kind == SIGN else error + _AGREE * se
+
+
+def gap(found: Any, published: float, relation: str) -> Any:
+    """Return by how much numbers miss the given relation to the published one; where they stand in it, no gap is positive."""
+    more = found - published
+    return {"=": abs(more), "<=": more, ">=": -more}[relation]
+
 
 TARGET = "LDPKIT_SCOREBOARD"  # the book's runner names here the file for the comparisons of a page
 COLUMNS = [
@@ -77,11 +206,9 @@ def lookup(paper: str, item: str, series: str | None = None, x: object = None) -
 @functools.cache
 def _kinds(paper: str) -> dict[float, list[str]]:
     """Return every published number of a paper with its types, which the first word of its source names."""
-    table, kinds = load(paper), dict[float, list[str]]()
-    kind = table["source"].str.split().str[0].map(_SOURCES)
-    for value, rows in kind.groupby(pd.to_numeric(table["value"], errors="coerce")):
-        kinds[value] = list(rows.unique())
-    return kinds
+    table = load(paper)
+    kinds = table["source"].str.split().str[0].map(_SOURCES).groupby(pd.to_numeric(table["value"], errors="coerce"))
+    return {value: list(rows.unique()) for value, rows in kinds}
 
 
 def items() -> pd.DataFrame:
@@ -124,7 +251,6 @@ class Scoreboard:
         self.item = checks.one_of("item", item, items()["item"])
         self.how = how if how is None else checks.one_of("how", how, HOW)
         self.rows: list[tuple[object, ...]] = []
-        self.claims: list[Row] = []
 
     def add(
         self,
@@ -175,7 +301,7 @@ class Scoreboard:
         slack = None if published is None else half_width(se, published_error, exact, kind)
         if published is not None and slack is not None and kind != STAND_IN:
             half = abs(published) / 2
-            every = plausible and all(within(x, published, relation, slack) for x in plausible)
+            every = plausible and all(gap(x, published, relation) <= slack for x in plausible)
             checks.need(
                 not (every or (slack > half and (half or plausible is None))),
                 f"{self.item}, {series}, {x}: a half-width of {slack:g} compares nothing with"
@@ -212,7 +338,7 @@ class Scoreboard:
             return known[0]
         return checks.one_of("kind", kind, [*known, STAND_IN])
 
-    def add_cells(self, cells: pd.DataFrame, name: str = "{mechanism}, k={k:g}", x: str = "epsilon") -> None:
+    def add_cells(self, cells: pd.DataFrame, name: str = "{mechanism}, k={k:g}", x: str = "epsilon", **given: Any) -> None:
         """Record the rows of `ldpbook.plots.summary` that have an exact expectation or a finite value with a standard error.
 
         If there is a column ``faithful``, it tells whether the reports of a row were real.
@@ -224,9 +350,12 @@ class Scoreboard:
             The series of a row, with columns in braces.
         x : str
             The column recorded with it.
+        **given
+            Further parameters of `add`, for example the published number with which each row is compared.
         """
         said = cells["exact"].notna() | (np.isfinite(cells["mean"]) & cells["se"].notna())
         for row in cells[said].to_dict("records"):
+            real = row.get("faithful")
             self.add(
                 name.format_map(row),
                 row[x],
@@ -234,92 +363,9 @@ class Scoreboard:
                 row["se"],
                 exact=None if math.isnan(row["exact"]) else row["exact"],
                 chance=row.get("chance", math.nan),
-                how=self._made(row),
+                how=self.how if real is None else REAL if real else LAW,
+                **given,
             )
-
-    def _made(self, cell: Any) -> str | None:
-        """Return how the number of a cell was made, as far as the cell tells."""
-        real = cell.get("faithful")
-        return self.how if real is None else REAL if real else LAW
-
-    def claim(
-        self,
-        says: str,
-        cells: pd.DataFrame,
-        *,
-        published: float,
-        relation: str = "<=",
-        published_error: float = 0.0,
-        x: str = "epsilon",
-        where: str = "",
-        over: str = "",
-        series: str = "",
-        note: str = "",
-        comparable: bool = True,
-        kind: str | None = None,
-    ) -> None:
-        """Compare a statement of the paper about many cells with the cell that deviates furthest from it.
-
-        Parameters
-        ----------
-        says : str
-            The statement, ``"at most a factor of two"``.
-        cells : pandas.DataFrame
-            The cells that the statement is about: rows of `ldpbook.plots.summary`. A run with other parameters may have none.
-        published, published_error : float
-            The number of the statement, and how far its printed form may be off.
-        relation : {"<=", ">="}
-            Relation of the cells to this number, according to the paper.
-        x : str
-            The column recorded with the comparison.
-        where : str
-            The name of a cell, with columns in braces.
-        over : str
-            A column that is divided by the value of its cell, if the statement is about such ratios.
-        series : str
-            Recorded in the place of `says`, if given.
-        note : str
-            The explanation, where they differ.
-        comparable : bool
-            Whether this run has the paper's settings; if not, the summary states so and nothing is recorded.
-        kind : str, optional
-            As in `add`.
-        """
-        checks.one_of("relation", relation, RELATIONS[1:])
-        checks.columns(cells, ["mean", "exact", "se", x, *([over] if over else [])])
-        line: Row = {"the paper says": says, "paper": published}
-        known = cells[cells["exact"].notna()]
-        if over:
-            ratio = known[over] / known["mean"]
-            known = known.assign(mean=ratio, exact=known[over] / known["exact"], se=known["se"] * ratio / known["mean"])
-        if not comparable or known.empty:
-            what = "no such cell in this run" if comparable else "other parameters than the paper's"
-            self.claims.append(line | {"verdict": f"not compared: {what}"})
-            return
-        far = known.loc[known["exact"].idxmax() if relation == "<=" else known["exact"].idxmin()]
-        at = where.format_map(far)
-        furthest_at = f"{'Largest' if relation == '<=' else 'Smallest'} at {at}: " if at else ""
-        self.add(
-            series or says,
-            far[x],
-            far["mean"],
-            far["se"],
-            published=published,
-            published_error=published_error,
-            exact=far["exact"],
-            relation=relation,
-            note=note and furthest_at + note,
-            how=self._made(far),
-            kind=kind,
-        )
-        found = {"this run": far["mean"], "exact": far["exact"], "furthest at": at, "verdict": SAID[str(self.rows[-1][8])]}
-        self.claims.append(line | found)
-
-    def summary(self) -> pd.DataFrame:
-        """Publish the comparisons, and return a line for each claim."""
-        self.publish()
-        order = ["the paper says", "paper", "this run", "exact", "furthest at", "verdict"]
-        return pd.DataFrame(self.claims).reindex(columns=order).dropna(axis="columns", how="all")
 
     def table(self) -> pd.DataFrame:
         """Return the comparisons as a table with the columns `COLUMNS`."""

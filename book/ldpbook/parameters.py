@@ -205,46 +205,48 @@ def _kind(value: Any, bounds: Iterable[float | None]) -> str:
     return {float: "number", int: "number", str: "text"}.get(type(value), "other")
 
 
+def _range(meaning: str) -> dict[str, Any]:
+    """Return the bounds, the step and the choices of numbers that a comment names, as fields of `Parameter`."""
+    found: dict[str, Any] = {}
+    if multiple := _STEP.search(meaning):
+        found["low"] = found["step"] = int(_number(multiple[1] or "2"))
+    if within := _WITHIN.search(meaning):
+        found |= {
+            "low": _number(within[2]),
+            "high": _number(within[3]),
+            "low_open": within[1] == "(",
+            "high_open": within[4] == ")",
+        }
+    elif least := _LEAST.search(meaning):
+        found |= {"low": _number(least[2]), "low_open": least[1] == "above"}
+    elif listed := _ONE_OF.search(meaning):
+        numbers = tuple(map(int, listed[1].split(", ")))
+        found |= {"low": numbers[0], "high": numbers[-1], "choices": numbers}
+    elif "non-negative" in meaning:
+        found["low"] = 0.0
+    return found
+
+
 def parse(line: str) -> Parameter:
     """Return the parameter that one line of the cell defines, or raise ValueError."""
     found = _LINE.match(line)
     if not found:
         raise ValueError(f"not a parameter line: {line!r}")
     name, literal, comment = found.groups()
-    value = _evaluate(literal)
-    paper = _PAPER.search(comment)
-    meaning = _PAPER.sub("", comment)
-    low: float | None = None
-    high: float | None = None
-    step: int | None = None
-    named: tuple[str | float, ...] = ()
-    low_open = high_open = False
-    if multiple := _STEP.search(meaning):
-        low = step = int(_number(multiple.group(1) or "2"))
-    if within := _WITHIN.search(meaning):
-        low, high = map(_number, within.group(2, 3))
-        low_open, high_open = within.group(1) == "(", within.group(4) == ")"
-    elif least := _LEAST.search(meaning):
-        low, low_open = _number(least.group(2)), least.group(1) == "above"
-    elif listed := _ONE_OF.search(meaning):
-        numbers = tuple(map(int, listed.group(1).split(", ")))
-        low, high, named = numbers[0], numbers[-1], numbers
-    elif "non-negative" in meaning:
-        low = 0.0
-    many = isinstance(value, (list, tuple))
-    kinds = {_kind(v, (low, high)) for v in (value if many else [value])}
+    value, paper, cost, meaning = _evaluate(literal), _PAPER.search(comment), _COST.search(comment), _PAPER.sub("", comment)
+    allowed, many = _range(meaning), isinstance(value, (list, tuple))
+    kinds = {_kind(v, (allowed.get("low"), allowed.get("high"))) for v in (value if many else [value])}
     kind = kinds.pop() if len(kinds) == 1 else "number" if kinds == {"integer", "number"} else "other"
-    if kind == "any" and low is not None:
+    if kind == "any" and "low" in allowed:
         kind = "number"
     if kind not in ("integer", "number"):
-        low = high = step = None
+        allowed = {}
     if kind == "text" and (quoted := _CHOICE.findall(meaning)):
-        named = tuple(dict.fromkeys([*(value if many else [value]), *quoted]))
-    said = re.sub(r"(?<=: )these$", lambda _: literal, paper.group(1)) if paper else ""
-    cost = _COST.search(comment)
+        allowed["choices"] = tuple(dict.fromkeys([*(value if many else [value]), *quoted]))
+    said = re.sub(r"(?<=: )these$", lambda _: literal, paper[1]) if paper else ""
     return Parameter(
-        name, literal, meaning, said, kind, many, value is None or " None" in meaning, low, high, low_open, high_open, step,
-        named, many and "a pair" in meaning, cost.group().strip() if cost else "",
+        name, literal, meaning, said, kind, many, none=value is None or " None" in meaning, pair=many and "a pair" in meaning,
+        cost=cost[0].strip() if cost else "", **allowed,
     )  # fmt: skip
 
 

@@ -11,10 +11,9 @@ import importlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -22,7 +21,6 @@ from sphinx.application import Sphinx
 from . import execute, parameters
 from .execute import Json, Project
 
-_DATA = "text/csv"  # media type in which ldpbook.plots stores the table of a figure
 _IMAGE = "image/svg+xml"
 _NO_SOURCE = {"ldpbook.plots.use", "ldpbook.plots.show", "ldpbook.claims.judge", "ldpbook.paper_values.Scoreboard"}
 """Functions that only show or judge, and compute nothing that a figure draws."""
@@ -34,22 +32,40 @@ def _load(path: Path, stamp: int) -> Json:
     return found
 
 
-def load(path: Path) -> Json | None:
-    """Return the content of a JSON file, or None if the file is missing; an unchanged file is read only once."""
-    return _load(path, path.stat().st_mtime_ns) if path.exists() else None
+def executed(project: Project, page: str) -> Json | None:
+    """Return the executed notebook of a page, or None if there is none; an unchanged file is read only once."""
+    path = project.executed(page)
+    return _load(path, path.stat().st_mtime_ns) if path.exists() and project.source(page).exists() else None
 
 
 def _joined(value: str | list[str]) -> str:
     return "".join(value)
 
 
-def figures(notebook: Json) -> Iterator[tuple[int, str, str, str | None]]:
-    """Yield ``(cell index, name, svg, csv)`` of every figure with a name; `csv` is None for a figure without a table."""
-    for index, cell in enumerate(notebook["cells"]):
+class Drawn(NamedTuple):
+    """A figure with a name: the index of its cell, and what is stored with it, by media type."""
+
+    cell: int
+    name: str
+    data: Json
+
+    @property
+    def svg(self) -> str:
+        return _joined(self.data[_IMAGE])
+
+    @property
+    def table(self) -> str:
+        """Return the table that the figure shows as CSV, or an empty text if it has none."""
+        return _joined(self.data.get("text/csv", ""))
+
+
+def figures(notebook: Json | None) -> Iterator[Drawn]:
+    """Yield every figure of a notebook that has a name."""
+    for index, cell in enumerate(notebook["cells"] if notebook else ()):
         name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
         shown = [o["data"] for o in cell.get("outputs", []) if _IMAGE in o.get("data", {})]
         if name and shown:
-            yield index, name, _joined(shown[0][_IMAGE]), _joined(shown[0][_DATA]) if _DATA in shown[0] else None
+            yield Drawn(index, name, shown[0])
 
 
 def _imports(tree: ast.AST) -> dict[str, str]:
@@ -74,25 +90,20 @@ def _callable(name: str) -> bool:
 
 def functions(notebook: Json) -> dict[int, list[str]]:
     """Return the package's functions that each code cell uses, by the cell's index, as full names in order of appearance."""
-    trees = {}
-    for index, cell in enumerate(notebook["cells"]):
-        if cell["cell_type"] == "code":
-            try:
-                trees[index] = ast.parse(re.sub(r"^[%!].*$", "", _joined(cell["source"]), flags=re.M))
-            except SyntaxError:
-                continue
     bound: dict[str, str] = {}
-    for tree in trees.values():
-        bound |= _imports(tree)
     used = {}
-    for index, tree in trees.items():
-        names = []
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Name, ast.Attribute)):
-                root, dot, rest = ast.unparse(node).partition(".")
-                if root in bound and re.fullmatch(r"[\w.]*", rest):
-                    names.append(bound[root] + dot + rest)
-        used[index] = [n for n in dict.fromkeys(names) if n.startswith(("ldpbook.", "ldpkit.")) and _callable(n)]
+    for index, cell in enumerate(notebook["cells"]):
+        if cell["cell_type"] != "code":
+            continue
+        try:
+            tree = ast.parse(re.sub(r"^[%!].*$", "", _joined(cell["source"]), flags=re.M))
+        except SyntaxError:
+            continue
+        bound |= _imports(tree)
+        said = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))]
+        parts = [text.partition(".") for text in said if re.fullmatch(r"[\w.]+", text)]
+        names = dict.fromkeys(bound[root] + dot + rest for root, dot, rest in parts if root in bound)
+        used[index] = [name for name in names if name.startswith(("ldpbook.", "ldpkit.")) and _callable(name)]
     return used
 
 
@@ -129,8 +140,8 @@ def _link(app: Sphinx, page: str, name: str) -> str:
     return f'<a href="{app.builder.get_relative_uri(page, entry.docname)}#{entry.node_id}">{shown}</a>'
 
 
-def _made_by(app: Sphinx, page: str, used: dict[int, list[str]], index: int, name: str, data: str | None) -> str:
-    up = "../" * page.count("/")
+def _made_by(app: Sphinx, page: str, used: dict[int, list[str]], figure: Drawn) -> str:
+    up, index = "../" * page.count("/"), figure.cell
     ours = used.get(index, [])
     earlier = list(dict.fromkeys(n for i in sorted(used) if i < index for n in used[i] if n not in {*ours, *_NO_SOURCE}))
     parts = [f'Made by <a href="#cell-{index}">cell {index + 1}</a> of <code>{html.escape(page)}.ipynb</code>']
@@ -138,9 +149,9 @@ def _made_by(app: Sphinx, page: str, used: dict[int, list[str]], index: int, nam
         parts.append("drawn with " + ", ".join(_link(app, page, n) for n in ours))
     if earlier:
         parts.append("from " + ", ".join(_link(app, page, n) for n in earlier))
-    files = [f'<a href="{up}_figures/{name}.svg" download>SVG</a>']
-    if data:
-        files.append(f'<a href="{up}_figures/{name}.csv" download>data as CSV</a>')
+    files = [f'<a href="{up}_figures/{figure.name}.svg" download>SVG</a>']
+    if figure.table:
+        files.append(f'<a href="{up}_figures/{figure.name}.csv" download>data as CSV</a>')
     return f'<p class="made-by">{"; ".join(parts)}. Download: {", ".join(files)}.</p>'
 
 
@@ -163,12 +174,12 @@ def _run_record(page: str, notebook: Json, record: Json | None, variant: bool) -
     return f'<aside class="run-record" aria-label="How this page was made"><dl>{listed}</dl></aside>'
 
 
-def _beside(app: Sphinx, page: str, notebook: Json, index: int, name: str) -> str:
+def _beside(app: Sphinx, page: str, notebook: Json, figure: Drawn) -> str:
     """Return the book's own figure in HTML, for a page that shows a variant; return nothing if the book has none."""
-    if not (Project(app.srcdir).build / "html" / f"_figures/{name}.svg").exists():
+    if not (Project(app.srcdir).build / "html" / f"_figures/{figure.name}.svg").exists():
         return ""
-    alt = notebook["cells"][index]["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
-    return (f'<figure class="book-figure"><figcaption>In the book</figcaption><img src="{"../" * page.count("/")}_book/{name}.svg" '
+    alt = notebook["cells"][figure.cell]["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
+    return (f'<figure class="book-figure"><figcaption>In the book</figcaption><img src="{"../" * page.count("/")}_book/{figure.name}.svg" '
             f'alt="The book\'s figure: {html.escape(alt)}"></figure>')  # fmt: skip
 
 
@@ -188,20 +199,20 @@ def _variant(app: Sphinx, page: str) -> str:
 
 def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Add an anchor to every code cell, source and files to every figure, and the foot to every page of a notebook."""
-    project = Project(app.srcdir, app.config.ldpkit_build)
-    notebook = load(project.executed(page))
-    if notebook is None or not project.source(page).exists() or app.builder.format != "html":
+    project = Project.of(app)
+    notebook = executed(project, page)
+    if notebook is None:
         return
-    drawn, used = {i: (name, data) for i, name, _, data in figures(notebook)}, functions(notebook)
+    drawn, used = {figure.cell: figure for figure in figures(notebook)}, functions(notebook)
     for cell in list(doctree.findall(lambda n: isinstance(n, nodes.container) and n.get("nb_element") == "cell_code")):
         index = cell["cell_index"]
         cell["ids"].append(f"cell-{index}")
         if index in drawn:
             if app.config.ldpkit_variant:
-                cell.append(nodes.raw("", _beside(app, page, notebook, index, drawn[index][0]), format="html"))
-            cell.append(nodes.raw("", _made_by(app, page, used, index, *drawn[index]), format="html"))
+                cell.append(nodes.raw("", _beside(app, page, notebook, drawn[index]), format="html"))
+            cell.append(nodes.raw("", _made_by(app, page, used, drawn[index]), format="html"))
     foot = nodes.raw(
-        "", _run_record(page, notebook, load(project.executed(page, ".json")), bool(app.config.ldpkit_variant)), format="html"
+        "", _run_record(page, notebook, execute.record(project, page), bool(app.config.ldpkit_variant)), format="html"
     )
     top = next(doctree.findall(nodes.section), doctree)
     top.append(foot)
@@ -209,50 +220,23 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
         top.insert(1, nodes.raw("", _variant(app, page), format="html"))
 
 
-def add_script(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Load the live script; on a page with a notebook, tell the script where the page's cells are.
-
-    The scripts of thebe, which is Jupyter Book's own way to run code in pages, are removed. They are added twice, which is an
-    error in every browser's console, and they only run on machines of a third party.
-    """
-    project = Project(app.srcdir, app.config.ldpkit_build)
-    own: dict[str, Any] = {}
-    if doctree is not None and project.source(page).exists() and project.executed(page).exists():
-        own = {"data-page": f"{context['pathto']('_live/', resource=True)}{page}.json"}
-    scripts = context["script_files"]
-    scripts[:] = [s for s in scripts if "thebe" not in f"{s.filename} {s.attributes.get('body', '')}".lower()]
-    app.add_js_file("live.js", loading_method="defer", **own)
-
-
-def write_files(app: Sphinx, failure: Exception | None) -> None:
-    """Write executed notebooks, figures, their data and the live pages' cells next to the pages, and label unnamed controls."""
-    if failure or app.builder.format != "html":
-        return
-    project, target = Project(app.srcdir, app.config.ldpkit_build), app.outdir
-    for path in target.rglob("*.html"):  # the theme's arrows at sections have no name for a screen reader
-        path.write_text(path.read_text().replace("<summary><span", '<summary aria-label="Pages of this section"><span'))
+def write(app: Sphinx) -> None:
+    """Write executed notebooks, figures, their data and the live pages' cells next to the pages."""
+    project, target = Project.of(app), app.outdir
     seconds = execute.expected(project)
     for page in sorted(app.env.found_docs):
-        notebook = load(project.executed(page))
-        if notebook is None or not project.source(page).exists():
+        notebook = executed(project, page)
+        if notebook is None:
             continue
         texts = {f"_live/{page}.json": json.dumps(live_data(page, notebook, seconds.get(page)), ensure_ascii=False)}
-        for _, name, svg, data in figures(notebook):
-            book = Project(app.srcdir).build / "html" / f"_figures/{name}.svg"
+        for figure in figures(notebook):
+            book = Project(app.srcdir).build / "html" / f"_figures/{figure.name}.svg"
             if app.config.ldpkit_variant and book.exists():
-                texts |= {f"_book/{name}.svg": book.read_text(encoding="utf-8")}
-            texts |= {f"_figures/{name}.svg": svg} | ({f"_figures/{name}.csv": data} if data else {})
+                texts[f"_book/{figure.name}.svg"] = book.read_text(encoding="utf-8")
+            texts[f"_figures/{figure.name}.svg"] = figure.svg
+            if figure.table:
+                texts[f"_figures/{figure.name}.csv"] = figure.table
+        texts[f"_executed/{page}.ipynb"] = project.executed(page).read_text(encoding="utf-8")
         for name, content in texts.items():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             (target / name).write_text(content, encoding="utf-8")
-        copy = target / "_executed" / f"{page}.ipynb"
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(project.executed(page), copy)
-
-
-def setup(app: Sphinx) -> None:
-    app.add_config_value("ldpkit_build", "_build", "env")
-    app.add_config_value("ldpkit_variant", "", "env")  # the parameters of a page that was run apart from the book
-    app.connect("doctree-resolved", annotate)
-    app.connect("html-page-context", add_script)
-    app.connect("build-finished", write_files)

@@ -6,21 +6,18 @@ page with the heading of `EVIDENCE` gets a line of status below its answer, and 
 
 import html
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from . import claims_page, figures, symbols
-from .comparisons import AGREES, SIGN, STAND_IN, WORDS
+from . import claims, figures
 from .execute import Project
+from .paper_values import AGREES, SIGN, STAND_IN, WORDS
 
 EVIDENCE = "does-it-agree-with-the-paper"
 """Identifier of the section of a page that holds all its evidence."""
@@ -79,16 +76,9 @@ def agreeing(rows: pd.DataFrame) -> list[str]:
     return parts + [f"{n['code']:,} of {all_code:,} with the authors' code"] * bool(all_code)
 
 
-def furthest(rows: pd.DataFrame) -> tuple[int, float]:
-    """Return how many simulated numbers have an exact value, and the largest deviation among them in standard errors."""
-    known = rows[rows["exact"].notna() & (rows["reproduced_se"] > 0)]
-    deviation = (known["reproduced"] - known["exact"]).abs() / known["reproduced_se"]
-    return len(known), float(np.max(deviation.to_numpy(), initial=0.0))
-
-
 def against_exact(rows: pd.DataFrame) -> str:
     """Return in words with what the numbers of an item were compared if none of them was printed."""
-    simulated, deviation = furthest(rows)
+    simulated, deviation = figures.furthest(rows)
     exact = int((rows["exact"].notna() & ~(rows["reproduced_se"] > 0)).sum())
     if simulated:
         return f"{simulated:,} value{'s' * (simulated > 1)} within {max(0.1, math.ceil(10 * deviation) / 10):.1f} standard errors of the exact expectation"
@@ -116,9 +106,9 @@ def summary(project: Project, page: str, rows: pd.DataFrame) -> str:
     parts = [f"{agree:,} of {agree + n['differ']:,} compared numbers agree"] * bool(agree + n["differ"])
     parts += [] if parts or rows.empty else [against_exact(rows)]
     if path.exists():
-        claims = pd.read_csv(path, dtype=str)
-        verdicts = claims.loc[claims["page"] == page.removeprefix("book/"), "verdict"].str.split(":").str[0]
-        tested = verdicts[verdicts != claims_page.NEVER]
+        table = pd.read_csv(path, dtype=str)
+        verdicts = table.loc[table["page"] == page.removeprefix("book/"), "verdict"].str.split(":").str[0]
+        tested = verdicts[verdicts != claims.NEVER]
         parts += [f"{(tested == 'holds').sum()} of {len(tested)} tested statements hold"] * bool(len(tested))
     return " · ".join(parts) or "nothing to compare with"
 
@@ -137,9 +127,9 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Move the parts of a page into the order of its readers."""
     top = next(doctree.findall(nodes.section), doctree)
     answer = next((n for n in top.children if isinstance(n, nodes.Element) and "answer" in n["classes"]), None)
-    if answer is None or app.builder.format != "html":
+    if answer is None:
         return
-    project, section, variant = Project(app.srcdir, app.config.ldpkit_build), evidence(doctree), bool(app.config.ldpkit_variant)
+    project, section, variant = Project.of(app), evidence(doctree), bool(app.config.ldpkit_variant)
     moved = {name: [n for n in top.children if isinstance(n, nodes.raw) and name in n.astext()] for name in ABOVE}
     top.children = [n for n in top.children if n not in [*moved["page-errata"], *moved["page-needs"]]]
     for cell, fold in _folds(doctree):
@@ -182,21 +172,3 @@ class Drawing(SphinxDirective):
         caption = nodes.container(classes=["drawn-caption"])
         self.state.nested_parse(self.content, self.content_offset, caption)
         return [_raw(f'<div class="drawn"><div>{path.read_text(encoding="utf-8")}</div>'), caption, _raw("</div>")]
-
-
-def load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Load style and script on arranged pages, and load no script for formulas on pages whose formulas HTML can write."""
-    if plain := symbols.replaced(context.get("body", ""), context.get("toc", "")):
-        context["body"], context["toc"] = plain
-        context["script_files"][:] = [s for s in context["script_files"] if "mathjax" not in str(s.filename)]
-    body = context.get("body", "")
-    if re.search('class="(answer docutils|evidence|gallery|drawn)"', body):
-        app.add_css_file("reading.css")
-        app.add_js_file("reading.js", loading_method="defer")
-        context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its text is its name
-
-
-def setup(app: Sphinx) -> None:
-    app.add_directive("drawing", Drawing)
-    app.connect("doctree-resolved", arrange, priority=900)  # after all that adds lines to a page
-    app.connect("html-page-context", load)

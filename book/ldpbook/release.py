@@ -1,15 +1,18 @@
-"""Make the files of a release (sources, wheel and book) from the archive of the last commit, without its history.
+"""Make the files of a release (sources, wheel and book), or one file for a machine without a network, from the last commit.
 
 The sources are built and checked in a folder and an environment of their own. Every phrase of the letters to maintainers is
 compared with them and with the built site (`letters.py`). Without the letters nobody knows whether the release reveals a finding.
 In that case the same files are written to a folder of another name, and the program ends with an error.
+
+The file for a machine without a network also has everything that is installed. That machine needs make, the same version of
+Python, the same system and the same processor. If there is a folder ``wheels``, `make` installs from it alone.
 """
 
-import argparse
 import datetime
 import gzip
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -17,11 +20,18 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from . import letters, paths
+from packaging.markers import Marker
+
+from . import letters, paths, supply
 from .build import epoch
-from .bundle import plain
+from .execute import fresh, options
 
 ROOT = paths.ROOT
+NOTE = """\
+This archive has the sources and everything that is installed, for Python {version} on {system}. No network is needed:
+
+    tar xf {name} && cd ldpkit && make book
+"""
 
 
 def unpacked(root: Path, place: Path) -> Path:
@@ -35,6 +45,13 @@ def unpacked(root: Path, place: Path) -> Path:
         archive.extractall(tree, filter="data")
     packed.unlink()
     return tree
+
+
+def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Return an archive entry without owner and time, so that equal contents give equal archives."""
+    member.uid = member.gid = member.mtime = 0
+    member.uname = member.gname = ""
+    return member
 
 
 def packed(folder: Path, target: Path, date: int) -> Path:
@@ -83,9 +100,7 @@ def packages(tree: Path, target: Path, date: int) -> list[Path]:
 
 def book(tree: Path, scale: str) -> Path:
     """Build the book in a tree, with an environment, stores and caches of its own, and return the folder of its site."""
-    own = {"XDG_CACHE_HOME": str(tree / "_build" / "cache"), "NUMBA_CACHE_DIR": str(tree / "_build" / "numba")}
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | own
-    if subprocess.run(["make", "book", f"SCALE={scale}"], cwd=tree, env=environment).returncode:
+    if subprocess.run(["make", "book", f"SCALE={scale}"], cwd=tree, env=fresh(tree)).returncode:
         raise SystemExit(f"The book could not be built in {tree}: nothing was released")
     return tree / "_build" / "html"
 
@@ -102,11 +117,10 @@ def sums(made: list[Path]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
-    parser.add_argument("--packages", action="store_true", help="sources and wheel alone, in _build/dist, compared with nothing")
-    options = parser.parse_args()
-    if options.packages:
+    """Make the files of a release (sources, wheel and book) from the last commit, and compare them with the letters."""
+    alone = {"action": "store_true", "help": "sources and wheel alone, in _build/dist, compared with nothing"}
+    given = options(main.__doc__, **{"--packages": alone})
+    if given.packages:
         with tempfile.TemporaryDirectory() as place:
             made = packages(unpacked(ROOT, Path(place)), ROOT / "_build" / "dist", int(epoch(ROOT)))
         print(sums(made), end="")
@@ -120,7 +134,7 @@ def main() -> None:
         tree = unpacked(ROOT, Path(place))
         checked(kept, tree)
         made = packages(tree, Path(place) / "made", date)
-        site = book(tree, options.scale)
+        site = book(tree, given.scale)
         checked(kept, site)
         version = made[0].name.removeprefix("ldpkit-")
         made.append(packed(site, made[0].with_name(f"ldpkit-book-{version}"), date))
@@ -134,3 +148,43 @@ def main() -> None:
             f"No release: {target.relative_to(ROOT)} was compared with no letter to maintainers. "
             "Set LDPKIT_LETTERS to the folder of the letters (SECURITY.md)"
         )
+
+
+def wanted(root: Path, folder: Path) -> list[Path]:
+    """Return every file of pins from which `make book`, `make test` and the slides are installed.
+
+    The lock pins some releases for other patch versions of this Python only. A file of pins for each of them is written to
+    `folder`.
+    """
+    lock = root / "requirements.lock"
+    minor = f"{sys.version_info.major}.{sys.version_info.minor}"
+    first, last = ({"python_full_version": f"{minor}.{patch}"} for patch in (0, 99))
+    marked = [(release, Marker(release.marker)) for release in supply.releases(lock.read_text()) if release.marker]
+    for release in (release for release, marker in marked if marker.evaluate(first) != marker.evaluate(last)):
+        sums = " ".join(f"--hash=sha256:{content}" for content in release.hashes)
+        (folder / f"{release.name}-{release.version}.txt").write_text(f"{release.name}=={release.version} {sums}\n")
+    return [lock, root / "book" / "ldpbook" / "slides.txt", *sorted(folder.glob("*.txt")), *sorted((root / "book" / "packages").glob("*.txt")),
+            *sorted((root / "book" / "released" / "pins").glob("*.txt"))]  # fmt: skip
+
+
+def bundle() -> None:
+    """Put the sources of the last commit and everything that is installed into one file."""
+    version, system = f"{sys.version_info.major}.{sys.version_info.minor}", f"{sys.platform}-{platform.machine()}"
+    target = ROOT / "_build" / f"ldpkit-offline-py{version}-{system}.tar"
+    target.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        wheels = Path(folder) / "wheels"
+        for path in wanted(ROOT, Path(folder)):  # each alone: two of them may pin two releases of one package
+            command = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "--require-hashes",
+                       "--no-build-isolation", "-d", str(wheels), "-r", str(path)]  # fmt: skip
+            subprocess.run(command, check=True)
+            print(f"fetched   {path.name}", flush=True)
+        unfinished = target.with_suffix(".part")
+        subprocess.run(["git", "archive", "--prefix=ldpkit/", "-o", str(unfinished), "HEAD"], cwd=ROOT, check=True)
+        note = Path(folder) / "OFFLINE.txt"
+        note.write_text(NOTE.format(version=version, system=system, name=target.name))
+        with tarfile.open(unfinished, "a") as archive:
+            archive.add(note, f"ldpkit/{note.name}")
+            archive.add(wheels, "ldpkit/wheels", filter=plain)
+        unfinished.replace(target)
+    print(f"{target.relative_to(ROOT)}: {target.stat().st_size / 1e6:.0f} MB")

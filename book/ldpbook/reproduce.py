@@ -1,11 +1,19 @@
-"""Build the book twice from two clones in different folders, one and two notebooks at a time, and compare all results.
+"""Compare the results of builds: of two clones of one commit, and of a build with those of the release.
+
+The two clones lie in different folders and execute one and two notebooks at a time.
 
 All files of the two sites, the executed notebooks and the tables of comparisons, claims and figures must be equal byte for byte.
 Three sorts of pages are excepted. One page reports when and how long the build ran, and one figure has times as its subject. Some
 pages audit released clients that draw from the operating system, as they do for their users, and therefore take no seed.
+
+Other machines and versions should reach the same conclusions as the release.
+``data/expected_scoreboard.csv`` holds every comparison of the release's book at the papers' own scale. Each row has its verdict,
+our value, and a tolerance of five standard errors of the difference of two runs. Seeds are fixed, so that nothing changes on
+equal machines. On another machine random numbers may differ. Then one row leaves its tolerance by chance once in two million
+builds, and any of 15,000 rows once in a hundred builds. Values without a standard error are computed, and may change by a
+millionth of themselves. Times are left out.
 """
 
-import argparse
 import filecmp
 import os
 import shutil
@@ -14,7 +22,12 @@ import sys
 import time
 from pathlib import Path
 
-from . import paths
+import numpy as np
+import pandas as pd
+
+from ldpkit import digests
+
+from . import execute, paths
 
 TIMES = ("html/book/execution.html", "html/_sources/book/execution.md")
 """Pages that report when this build was made, and how long it took."""
@@ -25,6 +38,10 @@ SEEDLESS = tuple(f"book/released/{name}" for name in ("index", "pure_ldp", "open
 FOLLOWING = ("html/_papers/ldp_sgd.zip", "released.csv", "html/searchindex.js")
 """Files that contain parts of such pages."""
 WORK = ("executed/**/*.ipynb", "executed/**/*.csv", "*.csv", "html/**/*")
+
+
+KEY = ["item", "series", "x"]
+SIGMAS, EXACT = 5 * np.sqrt(2), 1e-6
 
 
 def files(build: Path) -> set[str]:
@@ -58,11 +75,9 @@ def build(root: Path, commit: str, place: Path, scale: str, jobs: int) -> Path:
     """Clone one commit of `root` to `place`, build its book there with stores of its own, and return the build folder."""
     subprocess.run(["git", "clone", "-q", "--no-hardlinks", str(root), str(place)], check=True)
     subprocess.run(["git", "checkout", "-q", "--detach", commit], cwd=place, check=True)
-    own = {"XDG_CACHE_HOME": str(place / "_build" / "cache"), "NUMBA_CACHE_DIR": str(place / "_build" / "numba")}
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | own
     start = time.perf_counter()
     done = subprocess.run(
-        ["make", "book", f"SCALE={scale}", f"JOBS={jobs}"], cwd=place, env=environment, capture_output=True, text=True
+        ["make", "book", f"SCALE={scale}", f"JOBS={jobs}"], cwd=place, env=execute.fresh(place), capture_output=True, text=True
     )
     if done.returncode:
         raise SystemExit(f"{done.stdout[-3000:]}{done.stderr[-3000:]}\nThe book could not be built in {place}")
@@ -71,16 +86,15 @@ def build(root: Path, commit: str, place: Path, scale: str, jobs: int) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
-    options = parser.parse_args()
+    """Build the last commit twice, in two folders, and compare every file."""
+    given = execute.options(main.__doc__)
     root = paths.ROOT
     place = root / "_build" / "reproduce"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
-    first = build(root, commit, place / "one", options.scale, 1)
-    second = build(root, commit, place / "another folder, with a longer name", options.scale, 2)
+    first = build(root, commit, place / "one", given.scale, 1)
+    second = build(root, commit, place / "another folder, with a longer name", given.scale, 2)
     common, unequal = differences(first, second)
     allowed = excused((first, second), unequal)
     for name in unequal:
@@ -90,3 +104,61 @@ def main() -> None:
         f"{common} files in both, {len(unequal)} unequal, {len(wrong)} of them should not be; they stay in {os.path.relpath(place)}"
     )
     sys.exit(bool(wrong))
+
+
+def stored(board: pd.DataFrame) -> pd.DataFrame:
+    """Return the part of a scoreboard with which other builds are compared."""
+    board = board[board["how"] != "timing"]
+    drawn = board["reproduced_se"].fillna(0) * SIGMAS
+    tolerance = np.maximum(drawn, EXACT * board["reproduced"].abs())
+    return board[[*KEY, "verdict", "reproduced"]].assign(tolerance=tolerance)
+
+
+def changes(board: pd.DataFrame, release: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the rows of a scoreboard that differ from the release's, grouped by what is different."""
+    both = release.merge(
+        board.loc[board["how"] != "timing", [*KEY, "verdict", "reproduced"]],
+        on=KEY,
+        how="outer",
+        suffixes=("", "_here"),
+        indicator=True,
+    )
+    there = both[both["_merge"] == "both"]
+    near = (there["reproduced"] - there["reproduced_here"]).abs() <= there["tolerance"]
+    same = there["reproduced"].isna() & there["reproduced_here"].isna()
+    return {
+        "another verdict": there[there["verdict"] != there["verdict_here"]],
+        "a value outside its tolerance": there[~(near | same)],
+        "missing here": both[both["_merge"] == "left_only"],
+        "new here": both[both["_merge"] == "right_only"],
+    }
+
+
+def report(project: execute.Project) -> list[str]:
+    """Return lines that report how the scoreboard of this build compares with the release's."""
+    path, here = project.root / execute.EXPECTED["scoreboard"], project.build / "scoreboard.csv"
+    if not (path.exists() and here.exists()):
+        return []
+    found = changes(pd.read_csv(here), pd.read_csv(path))
+    if not any(map(len, found.values())):
+        return ["release    every verdict and every value is as in the release"]
+    counts = ", ".join(f"{len(rows):,} {what}" for what, rows in found.items() if len(rows))
+    shown = [
+        f"           {what}: {row.item} {row.series} {row.x}: {row.verdict} {row.reproduced} there, {row.verdict_here} {row.reproduced_here} here"
+        for what, rows in found.items()
+        for row in rows.head(3).itertuples()
+    ]
+    return [f"release    {counts} than in the release's book", *shown]
+
+
+def expected() -> None:
+    """Store the scoreboard and the claims of a whole build at the papers' own scale as the results to compare with."""
+    project = execute.Project(paths.ROOT)
+    if not execute.whole(project):
+        sys.exit("Only a whole build at the papers' own scale can be held up to others: run `make book` before")
+    execute.deliver(project)
+    kept = {"scoreboard": stored(pd.read_csv(project.build / "scoreboard.csv")),
+            "claims": pd.read_csv(project.build / "claims.csv")[["id", "verdict"]]}  # fmt: skip
+    for name, table in kept.items():
+        digests.replace(project.root / execute.EXPECTED[name], table.to_csv(index=False, float_format="%.7g"))
+        print(f"{len(table):,} rows are kept in {execute.EXPECTED[name]}")

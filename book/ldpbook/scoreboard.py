@@ -1,16 +1,28 @@
-"""Write the scoreboard page: every number next to the paper's and the exact one, in one folded table for each item."""
+"""Write the scoreboard page: every number next to the paper's and the exact one, in one folded table for each item.
 
+The data of the page's explorer are every comparison, claim and erratum, as one classic script. A page that is opened as a file may
+not fetch data, but may load a script. To keep the script small, each word is stored as its index in a list. Numbers have six
+digits, or all of them where six would hide a difference.
+"""
+
+import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from ldpbook.comparisons import AGREES, SIGN, WORDS
+from . import acronyms, errata, figures
+from .execute import Project
+from .paper_values import AGREES, SIGN, WORDS
 
-from . import figures
-
+CODED = ("item", "series", "protocol", "verdict", "note", "relation", "how", "kind")
+NUMBERS = ("x", "published", "published_error", "reproduced", "reproduced_se", "exact")
+_TOLD = ("published", "reproduced", "exact")  # columns that stand next to each other in the table
+SCRIPT = "_static/board.data.js"
+_MEASURES = {"LDP", "DP", "GDP", "RAD", "ReRo", "TV", "ASR", "MSE", "EPG", "TPR", "FPR", "FNR", "KV", "HKV", "VKV", "SKV", "SHKV",
+             "LSTM"}  # fmt: skip
 _CURVE = 12  # a series of more points than this is shown as one row
 _MARK = {"reproduced": "✓ reproduced", "holds": "· statement holds", AGREES: f"≈ {AGREES}", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
          "other-data": "◇ on other data", "no-published-value": "· not printed"}  # fmt: skip
@@ -32,14 +44,6 @@ def _apart(*values: float) -> list[str]:
         if len(set(shown)) == len({float(x) for x in values}):
             break
     return shown
-
-
-def _table(widths: Sequence[int], header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a list table in MyST, with relative column widths."""
-    lines = ["```{list-table}", ":header-rows: 1", ":widths: " + " ".join(map(str, widths)), ""]
-    for row in [header, *rows]:
-        lines += [("* - " if i == 0 else "  - ") + str(cell) for i, cell in enumerate(row)]
-    return "\n".join([*lines, "```"])
 
 
 def _counted(rows: pd.DataFrame) -> str:
@@ -72,12 +76,10 @@ def _said(verdict: str, note: str) -> str:
     return _MARK[verdict] + (f": {note}" if note else "")
 
 
-def _furthest(rows: pd.DataFrame, what: str) -> Iterator[str]:
-    """Yield a line on the largest deviation of numbers with an error from their exact values, if there are any."""
-    rows = rows[rows["exact"].notna() & (rows["reproduced_se"] > 0)]
-    if len(rows):
-        z = ((rows["reproduced"] - rows["exact"]).abs() / rows["reproduced_se"]).max()
-        yield f"{what} beside exact ones: {len(rows):,}; the furthest is {z:.2f} standard errors away."
+def _furthest(rows: pd.DataFrame, what: str) -> list[str]:
+    """Return a line on the largest deviation of numbers with an error from their exact values, if there are any."""
+    n, deviation = figures.furthest(rows)
+    return [f"{what} beside exact ones: {n:,}; the furthest is {deviation:.2f} standard errors away."] * bool(n)
 
 
 def _item(root: Path, item: Any, rows: pd.DataFrame) -> str:
@@ -94,14 +96,14 @@ def _item(root: Path, item: Any, rows: pd.DataFrame) -> str:
     printed = rows[rows["published"].notna()]
     if len(printed):
         header = ("series", "x", "published", "this run ± se", "exact", "how; against", "verdict")
-        parts.append(_table((5, 2, 3, 4, 2, 4, 7), header, _rows(printed)))
+        parts.append(figures.listed((5, 2, 3, 4, 2, 4, 7), header, _rows(printed)))
     return "\n\n".join([*parts, "````"])
 
 
 def _crossed(board: pd.DataFrame) -> str:
     """Return a table of the verdicts, by how a number was made and with what it was compared."""
     rows = [(how, kind, _counted(rows).removeprefix("; ")) for (how, kind), rows in board.groupby(["how", "kind"])]
-    return _table((4, 4, 7), ("how", "held against", "verdicts"), rows)
+    return figures.listed((4, 4, 7), ("how", "held against", "verdicts"), rows)
 
 
 def held(board: pd.DataFrame) -> pd.Series:
@@ -125,3 +127,65 @@ def page(root: Path, path: Path) -> str:
         parts += [_item(root, item, board[board["item"] == item.item]) for item in group.itertuples()]
     parts += ["## By how and kind", f"````{{dropdown}} How many of each, and how they ended\n\n{_crossed(board)}\n\n````"]
     return "\n\n".join(parts)
+
+
+def protocol(series: str) -> str:
+    """Return the first protocol that the name of a series mentions, or an empty text."""
+    named = (use.group(1) for use in acronyms.pattern().finditer(str(series)))
+    return next((name for name in named if name not in _MEASURES), "")
+
+
+def digits(*values: float) -> list[float | None]:
+    """Return numbers in six digits, or unrounded if rounding makes two of them equal; NaN and infinity become None."""
+    told = {value for value in values if math.isfinite(value)}
+    short = {value: float(f"{value:.6g}") for value in told}
+    if len(set(short.values())) < len(told):
+        short = {value: value for value in told}
+    return [short.get(value) for value in values]
+
+
+def place(x: float | str) -> float | str | None:
+    """Return the place of a comparison on the axis, which is a rounded number or a word."""
+    try:
+        return digits(float(x))[0]
+    except ValueError:
+        return str(x)
+
+
+def _coded(column: pd.Series) -> tuple[list[str], list[int]]:
+    """Return the distinct words of a column, and for every row the index of its word."""
+    codes, words = pd.factorize(column.fillna("").astype(str))
+    return list(words), codes.tolist()
+
+
+def data(root: Path) -> dict[str, Any]:
+    """Return all data that the explorer shows; the tables are empty if the book was not executed."""
+    board, claims = (
+        pd.read_csv(path) if (path := root / "_build" / name).exists() else pd.DataFrame()
+        for name in ("scoreboard.csv", "claims.csv")
+    )
+    items = pd.read_csv(root / "data" / "items.csv")
+    words: dict[str, Any] = {name: [[], []] for name in CODED}
+    numbers: dict[str, list[Any]] = {name: [] for name in NUMBERS}
+    if len(board):
+        board["protocol"], board["verdict"] = board["series"].map(protocol), held(board)
+        words = {name: _coded(board[name]) for name in CODED}
+        told = [digits(*row) for row in board[list(_TOLD)].astype(float).to_numpy().tolist()]
+        numbers = {name: [digits(value)[0] for value in board[name].astype(float)] for name in NUMBERS if name != "x"}
+        numbers["x"] = [place(value) for value in board["x"]]
+        numbers |= {name: [row[i] for row in told] for i, name in enumerate(_TOLD)}
+    return {
+        "words": words,
+        "numbers": numbers,
+        "papers": figures.PAPERS,
+        "items": {row.item: [figures.short(row.item), row.title, row.page] for row in items.itertuples()},
+        "claims": claims.reindex(columns=["id", "paper", "place", "claim", "relation", "published", "found", "verdict", "page"])
+        .astype(object).where(lambda t: t.notna(), None).values.tolist(),
+        "errata": [[e.name, e.title, e.effect, e.affects] for e in errata.entries(root)],
+    }  # fmt: skip
+
+
+def write(project: Project, out: Path) -> None:
+    """Write the script with the data of the explorer."""
+    text = json.dumps(data(project.root), separators=(",", ":"), ensure_ascii=False)
+    (out / SCRIPT).write_text(f"globalThis.ldpkitBoard={text};\n", encoding="utf-8")

@@ -80,9 +80,3 @@ def index_names(app: Sphinx, doctree: nodes.document, page: str) -> None:
     if title is not None and name is not None:
         text = name.astext()
         setattr(title, "astext", lambda: text)  # noqa: B010
-
-
-def setup(app: Sphinx) -> None:
-    app.add_search_language(English)
-    app.connect("env-updated", name_pages)
-    app.connect("doctree-resolved", index_names)

@@ -1,21 +1,207 @@
-"""Run sweeps whose finished cells are stored, and reused as long as everything on which they depend is unchanged."""
+"""Run sweeps whose finished cells are stored, and reused as long as everything on which they depend is unchanged.
 
+`Graph` finds the files on which a piece of code depends. It follows the imports of a source text through the packages and through
+helper files in the same folder. A module counts as a whole. An ``__init__`` file only collects names from many modules, and is
+followed name by name. For example, a page about key-value mechanisms does not depend on the gradient mechanisms that are exported
+next to them. Where a name cannot be followed, everything in that package counts. That happens if a package is used as a value, or
+if its ``__init__`` does not bind the name.
+
+Tests hold the packages to the two assumptions that make this safe. An import of a module changes nothing but the module's own
+names. No module imports another one by a computed name, except a reader's own client.
+"""
+
+import ast
+import hashlib
+import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from ldpkit import digests
 from ldpkit import sweep as sweeps
+from ldpkit.digests import used
 from ldpkit.sweep import cells
 
 from . import paths
-from .dependencies import PACKAGE
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .figures import PAPERS
 
 __all__ = ["cells", "identity", "sweep"]
+
+OF_PAPERS = ("published", "claims", "reference")
+"""Folders of data whose files have the name of a paper; what code reads there, it reads by that name."""
+Node = tuple[str, str | None]
+"""A module, or the path of a helper file, with the wanted name in it; ``None`` means the whole file."""
+
+
+class Graph:
+    """The imports of a package, as its files were when the graph was made.
+
+    Parameters
+    ----------
+    *roots : path
+        Folders of the packages. Their files are read when the graph is made. Therefore a later digest describes the code that
+        this process runs, even if a file was edited since.
+    """
+
+    def __init__(self, *roots: Path) -> None:
+        paths = {
+            ".".join([root.name, *p.relative_to(root).with_suffix("").parts]): p
+            for root in roots
+            for p in sorted(root.rglob("*.py"))
+        }
+        self.names = {root.name for root in roots}
+        self.modules = {module.removesuffix(".__init__"): path for module, path in paths.items()}
+        self._content = {path: path.read_bytes() for path in self.modules.values()}
+        self._found: dict[Node, list[Node]] = {}
+
+    def read(self, path: Path) -> bytes:
+        """Return the content of a file; for the package's own files, the content at the time when the graph was made."""
+        return self._content[path] if path in self._content else path.read_bytes()
+
+    def files(self, source: str, folder: Path | None = None) -> list[Path]:
+        """Return the files on which a source text depends.
+
+        Parameters
+        ----------
+        source : str
+            Python code.
+        folder : path, optional
+            Folder of the code; its modules are followed as well.
+
+        Returns
+        -------
+        list of paths
+            Sorted; includes the ``__init__`` files that Python executes on the way.
+
+        Raises
+        ------
+        SyntaxError
+            If the code, or a file that it imports, is not valid Python.
+        """
+        todo = self._needs(ast.parse(source), "", folder)
+        seen: set[Node] = set()
+        found: set[Path] = set()
+        while todo:
+            node = todo.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            module = node[0]
+            if module not in self.modules:
+                found.add(Path(module))
+                todo += self._needs(ast.parse(self.read(Path(module))), "", folder)
+                continue
+            found |= {self.modules[start] for start in itertools.accumulate(module.split("."), "{}.{}".format)}
+            if node not in self._found:
+                self._found[node] = self._next(*node)
+            todo += self._found[node]
+        return sorted(found)
+
+    def digest(self, source: str, folder: Path | None = None) -> str:
+        """Return a digest of a source text and of the files it depends on, by name and content.
+
+        Code that imports `ldpbook.paths` can read the checkout's data, and therefore depends on all data files. There are two
+        exceptions. No code depends on the files with which builds are compared (``expected_*``). Code depends on the files of a
+        paper (`OF_PAPERS`) only if it names the paper, or if its folder does.
+        """
+        sha = hashlib.sha256(source.encode())
+        found = self.files(source, folder)
+        if (knows := self.modules.get("ldpbook.paths")) in found:
+            own = [path for path in found if path not in self._content]
+            named = "\n".join([source, *([folder.name] if folder else []), *(self.read(path).decode() for path in own)])
+            found += sorted(
+                path
+                for path in (knows.parents[2] / "data").rglob("*")
+                if path.is_file() and not path.name.startswith("expected_")
+                and (path.parent.name not in OF_PAPERS or any(paper in named for paper in PAPERS if path.name.startswith(paper)))
+            )  # fmt: skip
+        for path in found:
+            sha.update(f"\0{path.parent.name}/{path.name}\0".encode() + self.read(path))
+        return sha.hexdigest()
+
+    def _is_package(self, module: str) -> bool:
+        return module in self.modules and self.modules[module].name == "__init__.py"
+
+    def _package(self, module: str) -> str:
+        return module if self._is_package(module) else module.rpartition(".")[0]
+
+    def _imports(self, tree: ast.AST, package: str, folder: Path | None) -> Iterator[tuple[str, Node]]:
+        """Yield every name that an import binds, with what it is bound to."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    if alias.name in self.modules:  # without `as` the import binds the package, and with it everything
+                        yield (
+                            alias.asname or alias.name.partition(".")[0],
+                            (alias.name if alias.asname else alias.name.partition(".")[0], None),
+                        )
+                    elif folder and (folder / f"{alias.name}.py").exists():
+                        yield alias.asname or alias.name, (str(folder / f"{alias.name}.py"), None)
+            elif isinstance(node, ast.ImportFrom):
+                parts = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
+                source = ".".join([*parts, *([node.module] if node.module else [])])
+                for alias in node.names:
+                    if f"{source}.{alias.name}" in self.modules:
+                        yield alias.asname or alias.name, (f"{source}.{alias.name}", None)
+                    elif source in self.modules:
+                        by_name = self._is_package(source) and alias.name != "*"
+                        yield alias.asname or alias.name, (source, alias.name if by_name else None)
+                    elif folder and (folder / f"{source}.py").exists():
+                        yield alias.asname or alias.name, (str(folder / f"{source}.py"), None)
+
+    def _needs(self, tree: ast.AST, package: str, folder: Path | None) -> list[Node]:
+        """Return what a syntax tree imports; if only attributes of a package are used, return those attributes alone."""
+        bare, attributes = used(tree)
+        found: list[Node] = []
+        for name, (module, wanted) in self._imports(tree, package, folder):
+            if wanted is None and self._is_package(module) and module not in self.names and name not in bare | {"*"}:
+                found += [(module, attribute) for attribute in attributes.get(name, ())]
+            else:
+                found.append((module, wanted))
+        return found
+
+    def _next(self, module: str, wanted: str | None) -> list[Node]:
+        """Return what a module, or one name of an ``__init__``, depends on directly."""
+        tree = ast.parse(self.read(self.modules[module]))
+        if wanted is None:
+            below = [(other, None) for other in self.modules if other.startswith(f"{module}.")]
+            return [*self._needs(tree, self._package(module), None), *below]
+        if f"{module}.{wanted}" in self.modules:
+            return [(f"{module}.{wanted}", None)]
+        imported = list(self._imports(tree, module, None))
+        found: list[Node] = []
+        todo, seen = [wanted], set()
+        while todo:
+            name = todo.pop()
+            if name not in seen:
+                seen.add(name)
+                sources = [node for other, node in imported if other == name]
+                makers = [statement for statement in tree.body if name in _bound(statement)]
+                if name == wanted and not makers and not sources:
+                    return [(module, None)]
+                found += sources
+                todo += [part for statement in makers for names in used(statement) for part in names]
+        return found
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement of a module's top level may bind or change."""
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return set()
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return {statement.name}
+    if isinstance(statement, ast.Expr):  # a call may change whatever it names
+        return set() if isinstance(statement.value, ast.Constant) else used(statement)[0] | set(used(statement)[1])
+    inner = {id(name) for node in ast.walk(statement) if isinstance(node, ast.comprehension) for name in ast.walk(node.target)}
+    stored = [node for node in ast.walk(statement) if isinstance(node, ast.Name) and id(node) not in inner]
+    return {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+
+
+PACKAGE = Graph(Path(digests.__file__).parent, Path(__file__).parent)
+"""The imports of both packages, as their files were when this process began."""
 
 
 def identity(func: Callable[..., object]) -> str:
@@ -27,7 +213,7 @@ def identity(func: Callable[..., object]) -> str:
     return digests.identity(func, _code)
 
 
-def sweep(func: Callable[..., object], grid: Any, **options: Any) -> "pd.DataFrame":
+def sweep(func: Callable[..., object], grid: Any, **options: Any) -> pd.DataFrame:
     """Return the table of a grid; a finished cell is stored and reused as long as everything on which it depends is unchanged.
 
     The parameters are those of `ldpkit.sweep.sweep`.

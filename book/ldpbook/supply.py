@@ -165,3 +165,19 @@ def main() -> None:
         csv.writer(file, lineterminator="\n").writerows([("release", "licence"), *rows])
     if unknown := [name for name, licence in rows if not licence]:
         sys.exit(f"{LICENCES.relative_to(ROOT)} must say under which licence these come, for they do not: {', '.join(unknown)}")
+
+
+def vulnerabilities() -> None:
+    """Look up the releases of readers among the known vulnerabilities.
+
+    The program exits with the status of the check, or with 4 if no database can be reached.
+    """
+    program = str(ROOT / "_build/pip-audit/bin/pip-audit")
+    command = [program, "--strict", "--disable-pip", "--require-hashes", "-r", "requirements.lock"]
+    done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    offline = re.search("could not connect|ConnectionError", done.stderr, flags=re.I)
+    said = done.stderr.splitlines()[-1] + "\n" if offline else done.stderr
+    if offline:
+        said += "The data base of known vulnerabilities cannot be reached from here: nothing was looked up\n"
+    sys.stderr.write(said)
+    sys.exit(4 if offline else done.returncode)

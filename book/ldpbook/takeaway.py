@@ -72,15 +72,13 @@ CITATION.cff   how to cite
 """
 
 
-def pictures(notebook: execute.Json) -> dict[str, bytes]:
+def pictures(notebook: execute.Json | None) -> dict[str, bytes]:
     """Return the PNG of every figure with a name that has one."""
-    found = {}
-    for cell in notebook["cells"]:
-        name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
-        shown = [o["data"][_PNG] for o in cell.get("outputs", []) if _PNG in o.get("data", {})]
-        if name and shown:
-            found[name] = _lighter(base64.b64decode("".join(shown[0])))
-    return found
+    return {
+        figure.name: _lighter(base64.b64decode("".join(figure.data[_PNG])))
+        for figure in provenance.figures(notebook)
+        if _PNG in figure.data
+    }
 
 
 @functools.cache
@@ -108,18 +106,18 @@ def entries(project: Project, paper: str) -> Iterator[tuple[str, bytes]]:
         yield "comparisons.csv", rows[rows["item"].str.startswith(f"{paper}/")].to_csv(index=False).encode()
     used, columns = [("notebook", "parameter", "value", "meaning")], [("table", "column", "meaning")]
     for page in project.notebooks():
-        if not page.startswith(f"book/{paper}/") or (notebook := provenance.load(project.executed(page))) is None:
+        if not page.startswith(f"book/{paper}/") or (notebook := provenance.executed(project, page)) is None:
             continue
         name, changed = page.rpartition("/")[2], provenance.built_with(notebook)
         yield f"notebooks/{name}.ipynb", project.executed(page).read_bytes()
         used += [(name, p.name, changed.get(p.name, p.literal), p.meaning) for p in parameters.of(notebook).values()]
         for figure, png in pictures(notebook).items():
             yield f"figures/{figure}.png", png
-        for _, figure, svg, data in provenance.figures(notebook):
-            yield f"figures/{figure}.svg", svg.encode()
-            if data:
-                yield f"figures/{figure}.csv", data.encode()
-                columns += [(f"figures/{figure}.csv", c, COLUMNS[c]) for c in data.partition("\n")[0].split(",")]
+        for drawn in provenance.figures(notebook):
+            yield f"figures/{drawn.name}.svg", drawn.svg.encode()
+            if drawn.table:
+                yield f"figures/{drawn.name}.csv", drawn.table.encode()
+                columns += [(f"figures/{drawn.name}.csv", c, COLUMNS[c]) for c in drawn.table.partition("\n")[0].split(",")]
     if board.exists():
         columns += [("comparisons.csv", c, BOARD[c]) for c in rows]
     yield "parameters.csv", _table(used)
@@ -137,10 +135,10 @@ def archive(project: Project, paper: str) -> bytes:
     return out.getvalue()
 
 
-def _offer(app: Sphinx, doctree: nodes.document, page: str) -> None:
+def offer(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Add a link to a paper's zip on the first page of the paper."""
     paper = page.removeprefix("book/").removesuffix("/index")
-    if paper in figures.PAPERS and app.builder.format == "html" and not app.config.ldpkit_variant:
+    if paper in figures.PAPERS:
         line = (f'<p class="take-away">Take it with you: <a href="../../{FOLDER}/{paper}.zip" download>figures, data with a dictionary, '
                 "executed notebooks, parameters and citation</a> in one zip.</p>")  # fmt: skip
         next(doctree.findall(nodes.section)).append(nodes.raw("", line, format="html"))
@@ -150,8 +148,7 @@ def _first(project: Project, page: str) -> str:
     """Return the picture for links to a page: its first figure, else its chapter's, else the book's, else an empty text."""
     near = [page, *(p for p in project.notebooks() if p.rpartition("/")[0] == page.rpartition("/")[0]), *project.notebooks()]
     for other in near:
-        notebook = provenance.load(project.executed(other)) if project.source(other).exists() else None
-        for name in pictures(notebook) if notebook else ():
+        for name in pictures(provenance.executed(project, other)):
             return name
     return ""
 
@@ -166,14 +163,14 @@ def described(doctree: nodes.document) -> str:
     return ""
 
 
-def _heads(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+def heads(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """Add title, description and picture of a page for previews of links, with full addresses if the host is known
     (html_baseurl).
     """
     if doctree is None or app.config.ldpkit_variant:
         return
     base = app.config.html_baseurl.rstrip("/") + "/" if app.config.html_baseurl else ""
-    project, said = Project(app.srcdir, app.config.ldpkit_build), described(doctree)
+    project, said = Project.of(app), described(doctree)
     tags = {
         "og:type": "article",
         "og:site_name": app.config.project or app.config.html_title,
@@ -189,24 +186,19 @@ def _heads(app: Sphinx, page: str, template: str, context: dict[str, Any], doctr
     context["metatags"] = context.get("metatags", "") + "\n".join(lines)
 
 
-def _write(app: Sphinx, failure: Exception | None) -> None:
-    """Write the zips and pictures next to the pages, and remove files that no page needs."""
-    if failure or app.builder.format != "html" or app.config.ldpkit_variant:
-        return
-    project, out = Project(app.srcdir, app.config.ldpkit_build), Path(app.outdir)
+def write(project: Project, out: Path) -> None:
+    """Write the zips and pictures next to the pages."""
     for folder in (FOLDER, "_figures"):
         (out / folder).mkdir(exist_ok=True)
     for paper in figures.PAPERS:
         (out / FOLDER / f"{paper}.zip").write_bytes(archive(project, paper))
     for page in project.notebooks():
-        notebook = provenance.load(project.executed(page))
-        for name, png in pictures(notebook).items() if notebook else ():
+        for name, png in pictures(provenance.executed(project, page)).items():
             (out / "_figures" / f"{name}.png").write_bytes(png)
-    lighten(out)
 
 
 def lighten(out: Path) -> None:
-    """Remove files of the theme that no page needs.
+    """Remove files of the theme that no page needs, and name its arrows at sections, which have no name for a screen reader.
 
     These are the icons as a script, since the style sheet has the same icons as a font. They are also the fonts in their second
     format, the maps for developers of the theme, and the forms of MathJax that no page loads. Pages other than the search page no
@@ -214,24 +206,13 @@ def lighten(out: Path) -> None:
     """
     loaded: set[str] = set()
     for path in out.rglob("*.html"):
-        unused = r"scripts/fontawesome\.js" + (
-            "" if path == out / "search.html" else r"|searchtools\.js|language_data\.js|searchindex\.js"
-        )
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8").replace("<summary><span", '<summary aria-label="Pages of this section"><span')
         loaded |= set(re.findall(r"/mathjax/([\w-]+\.js)", text))
+        unused = r"scripts/fontawesome\.js" + r"|searchtools\.js|language_data\.js|searchindex\.js" * (
+            path != out / "search.html"
+        )
         path.write_text(re.sub(rf'[ \t]*<script[^>]* src="[^"]*(?:{unused})[^"]*"></script>\n?', "", text), encoding="utf-8")
     static = out / "_static"
-    forms = [path for path in static.glob("mathjax/*-*.js") if path.name not in loaded]
-    for path in {
-        *forms,
-        *static.rglob("*.map"),
-        *static.rglob("fontawesome.js*"),
-        *static.rglob("vendor/fontawesome/webfonts/*.ttf"),
-    }:
+    patterns = ("**/*.map", "**/fontawesome.js*", "**/vendor/fontawesome/webfonts/*.ttf", "mathjax/*-*.js")
+    for path in {path for pattern in patterns for path in static.glob(pattern) if path.name not in loaded}:
         path.unlink()
-
-
-def setup(app: Sphinx) -> None:
-    app.connect("doctree-resolved", _offer, priority=400)  # before the foot of the page
-    app.connect("html-page-context", _heads)
-    app.connect("build-finished", _write, priority=600)  # after the figures were written

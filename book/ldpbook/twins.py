@@ -12,7 +12,6 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -49,11 +48,9 @@ def data(spec: Json, table: str) -> Json:
 
 def of(notebook: Json) -> Iterator[tuple[int, str, Json]]:
     """Yield ``(cell index, name, data)`` of every figure with a twin."""
-    for index, name, _, table in provenance.figures(notebook):
-        for output in notebook["cells"][index]["outputs"]:
-            if SPEC in output.get("data", {}) and table:
-                yield index, name, data(output["data"][SPEC], table)
-                break
+    for figure in provenance.figures(notebook):
+        if SPEC in figure.data and figure.table:
+            yield figure.cell, figure.name, data(figure.data[SPEC], figure.table)
 
 
 def called(page: str, name: str) -> str:
@@ -78,15 +75,12 @@ def element(page: str, name: str, found: Json) -> str:
 
 def _found(app: Sphinx, page: str) -> Iterator[tuple[int, str, Json]]:
     """Yield the twins of an HTML page; on a variant, yield the book's twins, which take the variant's values into their axes."""
-    project, book = Project(app.srcdir, app.config.ldpkit_build), Project(app.srcdir)
-    notebook = provenance.load(project.executed(page))
-    if notebook is None or not project.source(page).exists() or app.builder.format != "html":
+    book, notebook = Project(app.srcdir), provenance.executed(Project.of(app), page)
+    if notebook is None:
         return
-    whole = provenance.load(book.executed(page)) if app.config.ldpkit_variant and book.html(page).exists() else None
-    books, tables = (
-        {name: found for _, name, found in of(whole)} if whole else {},
-        {n: t for _, n, _, t in provenance.figures(notebook)},
-    )
+    whole = provenance.executed(book, page) if app.config.ldpkit_variant and book.html(page).exists() else None
+    books = {name: found for _, name, found in of(whole)} if whole else {}
+    tables = {figure.name: figure.table for figure in provenance.figures(notebook)}
     for index, name, found in of(notebook):
         drawn = books.get(name)
         run = {"csv": tables[name], "label": app.config.ldpkit_variant}
@@ -103,25 +97,10 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
             figure.insert(1, nodes.raw("", element(page, *twins[cell["cell_index"]]), format="html"))
 
 
-def add_script(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Load the script on pages with a twin, before the text, because the script draws what is seen first."""
-    if "data-twin=" in context.get("body", ""):
-        app.add_css_file("twin.css")
-        app.add_js_file("twin.js")
-
-
-def write_files(app: Sphinx, failure: Exception | None) -> None:
+def write(app: Sphinx) -> None:
     """Write the scripts with data that are too large for a page."""
-    if failure:
-        return
     for page in sorted(app.env.found_docs):
         for _, name, found in _found(app, page):
             if len(text := written(found)) > INLINE:
                 (Path(app.outdir) / "_figures" / f"{name}.js").write_text(
                     f"ldpkit.twin.bring({json.dumps(called(page, name))}, {text});\n", encoding="utf-8")  # fmt: skip
-
-
-def setup(app: Sphinx) -> None:
-    app.connect("doctree-resolved", annotate)
-    app.connect("html-page-context", add_script)
-    app.connect("build-finished", write_files)

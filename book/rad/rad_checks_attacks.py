@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from ldpbook import comparisons, paper_values, plots
+from ldpbook import paper_values, plots
 from ldpkit import stats
 from ldpkit.auditors import rad_audit
 from ldpkit.auditors.rad import PROTOCOLS, estimate_sd, rad_uniform
@@ -63,7 +63,7 @@ def shown_fig3(board):
     """Return the comparisons of a board with published numbers, as a table for the page."""
     said = board.table().dropna(subset=["published"])
     names = [x if isinstance(x, str) else f"{x:g}" for x in said["x"]]
-    said = said.assign(x=names, verdict=said["verdict"].map(comparisons.SAID))
+    said = said.assign(x=names, verdict=said["verdict"].map(paper_values.SAID))
     return said[["series", "x", "published", "reproduced", "verdict", "note"]]
 
 

@@ -149,17 +149,10 @@ def aue_success_like_sue(poison):
 # Figure 7: `agree`, one row for each strategy
 
 
-def share(agree, odd):
-    rows = agree[agree["strategy"].str.contains("elbow|knee|constraint") == odd].set_index("strategy")["within"]
-    return rows
-
-
-def strategies_alike(agree):
-    return share(agree, False)
-
-
-def strategies_apart(agree):
-    return share(agree, True)
+def share(agree, sort):
+    """Return the share of cells in which each strategy is near the weighted sum, for those of one sort (alike or apart)."""
+    apart = agree["strategy"].str.contains("elbow|knee|constraint")
+    return agree[apart == (sort == "apart")].set_index("strategy")["within"]
 
 
 # Figures 8 and 9: one row for each adaptive protocol

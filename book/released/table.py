@@ -30,6 +30,7 @@ from clients import ALPHA, Released, audit_released
 import ldpkit
 from ldpbook import paths
 from ldpkit.executors import Processes, count, isolated
+from ldpkit.digests import replace
 
 HERE = Path(__file__).parent
 ADAPTERS = (flwr_clients, opendp_clients, pure_ldp_clients, multi_freq_ldpy_clients, diffprivlib_clients, ldp_toolbox_clients,
@@ -204,9 +205,7 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
 def write(found: pd.DataFrame) -> Path:
     """Write ``_build/released.csv`` completely, or leave the old file as it is."""
     path = paths.BUILD / "released.csv"
-    part = path.with_suffix(".tmp")
-    found[COLUMNS].to_csv(part, index=False, float_format="%.6g")
-    part.replace(path)
+    replace(path, found[COLUMNS].to_csv(index=False, float_format="%.6g"))
     return path
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from board_rows import ROWS
 
-from ldpbook import board, claims_page, errata
+from ldpbook import claims, errata, scoreboard
 from ldpbook.paper_values import COLUMNS
 
 ROOT = Path(__file__).parents[2]
@@ -30,18 +30,18 @@ def root(tmp_path):
 
 
 def test_every_comparison_is_there_with_its_words_and_numbers(root):
-    found = board.data(root)  # without a build
+    found = scoreboard.data(root)  # without a build
     assert len(found["errata"]) == len(ENTRIES)
     assert found["claims"] == found["numbers"]["x"] == []
     pd.DataFrame(ROWS, columns=COLUMNS).to_csv(root / "_build" / "scoreboard.csv", index=False)
-    shown = board.data(root)
+    shown = scoreboard.data(root)
     for name in ("item", "series", "verdict", "note", "relation", "how", "kind"):
         told = [str(row[COLUMNS.index(name)]) for row in ROWS]
         if name == "verdict":  # words earn no tick
             told = ["holds" if row[1] == "most" else v for row, v in zip(ROWS, told, strict=True)]
         words, codes = shown["words"][name]
         assert [words[i] for i in codes] == told
-    for name in board.NUMBERS:
+    for name in scoreboard.NUMBERS:
         told = [row[COLUMNS.index(name)] for row in ROWS]
         assert shown["numbers"][name] == [v if v is None else pytest.approx(v) for v in told]
     json.dumps(shown, allow_nan=False)
@@ -49,10 +49,12 @@ def test_every_comparison_is_there_with_its_words_and_numbers(root):
 
 def test_six_digits_or_all_where_six_would_hide_a_difference():
     near = [0.0799963681705038, 0.07999636578653449]
-    assert board.digits(1 / 3, 2 / 3) == [0.333333, 0.666667] and board.digits(*near) == near
-    assert board.digits(2.0, 2.0, math.nan) == [2.0, 2.0, None]
-    assert board.digits(math.inf, 1.23456789) == [None, 1.23457]
-    told = [board.place(x) for x in (2.5, "2.5", "m=10, risk=0.1", math.nan)]
+    assert (
+        scoreboard.digits(1 / 3, 2 / 3) == [0.333333, 0.666667] and scoreboard.digits(*near) == near
+    )
+    assert scoreboard.digits(2.0, 2.0, math.nan) == [2.0, 2.0, None]
+    assert scoreboard.digits(math.inf, 1.23456789) == [None, 1.23457]
+    told = [scoreboard.place(x) for x in (2.5, "2.5", "m=10, risk=0.1", math.nan)]
     assert told == [2.5, 2.5, "m=10, risk=0.1", None]
 
 
@@ -61,7 +63,7 @@ def test_the_protocol_of_a_series_is_the_first_that_it_names():
         "epsilon_emp, SS": "SS", "OLH, k=25": "OLH", "ASR of RS+FD with OUE": "RS+FD",
         "L-SUE after 3 rounds": "L-SUE", "TPR at alpha": "", 2.5: "",
     }  # fmt: skip
-    assert {series: board.protocol(series) for series in named} == named
+    assert {series: scoreboard.protocol(series) for series in named} == named
 
 
 # --- errata ---------------------------------------------------------------------------------------
@@ -92,5 +94,5 @@ def test_the_source_names_items_and_the_page_links_them():
 
 def test_every_claim_has_a_place_that_can_be_linked():
     names = pd.concat(pd.read_csv(p)["id"] for p in (ROOT / "data" / "claims").glob("*.csv"))
-    anchors = [claims_page.anchor(name) for name in names]
+    anchors = [claims.anchor(name) for name in names]
     assert len(set(anchors)) == len(anchors) and all(re.fullmatch(r"[\w.-]+", a) for a in anchors)

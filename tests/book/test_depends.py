@@ -15,7 +15,7 @@ import pytest
 
 import ldpkit
 from ldpbook import stored
-from ldpbook.dependencies import PACKAGE, Graph
+from ldpbook.stored import PACKAGE, Graph
 from ldpkit import digests
 from ldpkit.auditors import (
     Audit,
@@ -29,9 +29,7 @@ from ldpkit.auditors import (
 from ldpkit.mechanisms import LDPSGD, PCKVGRR
 
 ROOT = Path(ldpkit.__file__).parent
-PAGES = (
-    "plots plot_style paper_values comparisons claims datasets nets crafting stored paths".split()
-)
+PAGES = "plots plot_style paper_values claims datasets nets stored paths".split()
 OWN = {
     name: path
     for name, path in PACKAGE.modules.items()

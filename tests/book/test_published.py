@@ -1,14 +1,25 @@
 """The papers' numbers, the judgement of ours, and the scoreboard. Nothing here is random."""
 
 import math
+import runpy
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from ldpbook import comparisons, figures, paper_values, plots
-from ldpbook.comparisons import AGREES, HOW, KINDS, VERDICTS, verdict
-from ldpbook.paper_values import COLUMNS, Scoreboard, items, load, lookup
+from ldpbook import figures, paper_values, plots
+from ldpbook.paper_values import (
+    AGREES,
+    COLUMNS,
+    HOW,
+    KINDS,
+    VERDICTS,
+    Scoreboard,
+    items,
+    load,
+    lookup,
+    verdict,
+)
 
 _ = None
 CASES = [  # reproduced, its error, published, its half-width, exact, more, verdict
@@ -115,9 +126,9 @@ MUTANTS = [
     ("_AGREE * se + 1e-9", "_AGREE * se + 1e-7"),
     ("_AGREE = 5", "_AGREE = 6"),
     ("_AGREE = 5", "_AGREE = 4"),
-    ('"=": abs(gap)', '"=": gap'),
-    ('"<=": gap', '"<=": -gap'),
-    ('">=": -gap', '">=": abs(gap)'),
+    ('"=": abs(more)', '"=": more'),
+    ('"<=": more', '"<=": -more'),
+    ('">=": -more', '">=": abs(more)'),
     ("error + _AGREE * se", "error"),
     ("error + _AGREE * se", "_AGREE * se"),
     ("math.isfinite(x) for x in (reproduced,", "math.isfinite(x) for x in ("),
@@ -127,10 +138,10 @@ MUTANTS = [
 def test_verdicts_and_every_mutant_of_the_judgement_is_told_apart():
     """Each mutant lets through, or holds up, what `CASES` says it must not."""
     assert list(misjudged(verdict)) == [] and {case[-1] for case in CASES} == {*VERDICTS}
-    source, alive = Path(comparisons.__file__).read_text(), []
+    source, alive = Path(paper_values.__file__).read_text(), []
     for old, new in MUTANTS:
         assert source.count(old) == 1
-        room = {"__name__": "ldpbook.comparisons", "__package__": "ldpkit"}
+        room = {"__name__": "ldpbook.paper_values", "__package__": "ldpbook"}
         exec(compile(source.replace(old, new), "mutant", "exec"), room)
         alive += [] if any(misjudged(room["verdict"])) else [(old, new)]
     assert alive == []
@@ -228,15 +239,13 @@ def test_publishing_counts_the_verdicts_and_writes_only_in_a_build(tmp_path, mon
     assert "no-published-value" in set(board.table()["verdict"])  # the file keeps its own
     assert list(tmp_path.iterdir()) == []
     target = tmp_path / "new" / "folder" / "board.csv"
-    for hand in (board.publish, board.summary):
-        monkeypatch.setenv("LDPKIT_SCOREBOARD", str(target))
-        hand()
-        written, table = (
-            frame.astype(object).fillna("").astype(str)
-            for frame in (pd.read_csv(target), board.table())
-        )
-        pd.testing.assert_frame_equal(written, table)
-        target.unlink()
+    monkeypatch.setenv("LDPKIT_SCOREBOARD", str(target))
+    board.publish()
+    written, table = (
+        frame.astype(object).fillna("").astype(str)
+        for frame in (pd.read_csv(target), board.table())
+    )
+    pd.testing.assert_frame_equal(written, table)
 
 
 def test_what_is_not_in_the_data_is_refused_with_what_is_near():
@@ -297,40 +306,56 @@ def test_cells_are_recorded_under_the_names_of_their_columns_and_say_how_they_we
     assert list(board.table()["verdict"])[3:] == ["differs", "differs"]
 
 
-def test_a_claim_about_many_cells_is_held_against_the_one_that_goes_furthest(loose):
+@pytest.fixture(scope="module")
+def compare():
+    """The function of LDP-Auditor's chapter that compares a statement about many cells."""
+    path = Path(__file__).parents[2] / "book" / "ldp_auditor" / "ldp_checks.py"
+    return runpy.run_path(str(path))["compare_statement"]
+
+
+def test_a_statement_about_many_cells_is_compared_by_the_one_that_goes_furthest(loose, compare):
     board = paper_values.Scoreboard("ldp_auditor/fig2", how="closed form")
-    board.claim("below", CELLS, published=0.7, note="see there.", **NAMED)
-    board.claim("below", CELLS, published=0.75, series="all", **NAMED)
-    board.claim("above", CELLS, published=0.6, relation=">=", note="see there.", **NAMED)
-    board.claim("above", CELLS, published=0.6, published_error=0.1, relation=">=", x="k")
-    shown, table = board.summary().fillna(""), board.table()
+    shown = [
+        compare(board, "below", CELLS, published=0.7, note="see there.", **NAMED),
+        compare(board, "below", CELLS, published=0.75, series="all", **NAMED),
+        compare(board, "above", CELLS, published=0.6, relation=">=", note="see there.", **NAMED),
+        compare(board, "above", CELLS, published=0.6, published_error=0.1, relation=">=", x="k"),
+    ]
     first = ["below", 0.7, 0.71, 0.72, "BLH, k = 25", "differs, explained"]
-    assert shown.loc[0].tolist() == first
-    assert list(shown["verdict"]) == ["differs, explained", "reproduced"] * 2
-    assert list(shown["furthest at"]) == ["BLH, k = 25", "BLH, k = 25", "OLH, k = 200", ""]
+    assert list(shown[0].values()) == first
+    assert [line["verdict"] for line in shown] == ["differs, explained", "reproduced"] * 2
+    assert [line["furthest at"] for line in shown] == [
+        "BLH, k = 25",
+        "BLH, k = 25",
+        "OLH, k = 200",
+        "",
+    ]
+    table = board.table()
     notes = ["Largest at BLH, k = 25: see there.", "", "Smallest at OLH, k = 200: see there.", ""]
     assert list(table["note"]) == notes
     assert list(table["series"]) == ["below", "all", "above", "above"]
     assert list(table["x"]) == [25, 25, 200, 200]
 
 
-def test_a_claim_about_ratios_divides_by_the_value_of_the_cell():
+def test_a_statement_about_ratios_divides_by_the_value_of_the_cell(compare):
     board = paper_values.Scoreboard("ldp_auditor/fig2", how="closed form")
-    board.claim("at most", CELLS.assign(epsilon=2.0), published=4.0, over="epsilon")
+    compare(board, "at most", CELLS.assign(epsilon=2.0), published=4.0, over="epsilon")
     (line,) = board.table().to_dict("records")
     assert (line["exact"], line["x"], line["verdict"]) == (4.0, 2.0, "reproduced")
     assert line["reproduced"] == pytest.approx(2 / 0.9)
     assert line["reproduced_se"] == pytest.approx(1.0 * 2 / 0.9**2)
 
 
-def test_a_claim_about_cells_that_are_not_there_or_not_the_papers_records_nothing():
+def test_a_statement_about_cells_that_are_not_there_or_not_the_papers_records_nothing(compare):
     board = paper_values.Scoreboard("ldp_auditor/fig2")
     unknown = cells(("BLH", 25, 1.0, math.nan, math.nan))
-    board.claim("below", cells(), published=0.7, x="k")
-    board.claim("below", unknown, published=0.7, x="k")
-    board.claim("below", CELLS, published=0.7, x="k", comparable=False)
-    assert board.summary()["verdict"].str.contains("no such cell|other parameters").all()
-    assert list(board.summary()["paper"]) == [0.7] * 3 and board.table().empty
+    for table, given, said in (
+        (cells(), {}, "no such cell"),
+        (unknown, {}, "no such cell"),
+        (CELLS, {"comparable": False}, "other parameters"),
+    ):
+        line = compare(board, "below", table, published=0.7, x="k", **given)
+        assert said in line["verdict"] and line["paper"] == 0.7 and board.table().empty
     known = cells(("BLH", 25, 1.0, 0.9, 0.05), ("SS", 25, 1.0, 1.0, 0.0))
     assert paper_values.furthest(known) == "2.0"
     assert paper_values.furthest(unknown) == "an unknown number of"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ldpbook import check_pages, execute, front, page, parameters, provenance
+from ldpbook import check_pages, execute, hooks, page, parameters, provenance
 
 ROOT = Path(__file__).parents[2]
 
@@ -276,7 +276,7 @@ def test_times_of_a_build_are_not_in_the_index_that_equal_builds_share():
 
 def test_links_to_pages_that_are_not_there_become_text():
     text = "[here](ldp_auditor/index), [not](no_such/page), [out](https://example.org)"
-    assert front.only_existing(ROOT, text) == text.replace("[not](no_such/page)", "not")
+    assert hooks.only_existing(ROOT, text) == text.replace("[not](no_such/page)", "not")
 
 
 def test_names_in_the_glossary_exist_in_the_module():

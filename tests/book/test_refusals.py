@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldpbook import claims, comparisons, crafting, datasets, nets, paper_values, plots
+from ldpbook import claims, datasets, nets, paper_values, plots
 
 mpl.use("Agg")
 
@@ -21,7 +21,7 @@ POINTS = pd.DataFrame(
 )
 SPACE = {
     **{module.__name__.partition(".")[2]: module
-       for module in (claims, comparisons, crafting, datasets, nets, paper_values, plots)},
+       for module in (claims, datasets, nets, paper_values, plots)},
     "math": math, "matplotlib": mpl, "np": np, "X": X, "Y": Y, "TABLE": TABLE, "POINTS": POINTS,
     "rng": lambda: np.random.default_rng(1),
     "net": lambda: nets.mlp([2, 2], np.random.default_rng(1)),
@@ -36,12 +36,12 @@ REFUSED = [
     ("claims.verdict([1], [0], relation='<', published=1, tolerance=0)", "relation must be one of =, <=, >=, got '<'"),
     ("claims.judge('ldp_auditor/index', math)", "page must be one that data/claims speaks about, got 'ldp_auditor/index'"),
     ("claims.judge('ldp_auditor/fig1', math)", "code must have the function grr_close of claim ldp_auditor/grr_close"),
-    ("comparisons.verdict('1', 0)", "reproduced must be a number, got '1'"),
-    ("comparisons.verdict(1, -0.1)", "se must be a number >= 0, got -0.1"),
-    ("comparisons.verdict(1, 0, published=[1])", "published must be a number, got [1]"),
-    ("comparisons.verdict(1, 0, relation='<')", "relation must be one of =, <=, >=, got '<'"),
-    ("comparisons.verdict(1, 0, how='hearsay')", "how must be one of real reports, drawn from the law"),
-    ("comparisons.verdict(1, 0, kind='rumour')", "kind must be one of printed number, digitised curve"),
+    ("paper_values.verdict('1', 0)", "reproduced must be a number, got '1'"),
+    ("paper_values.verdict(1, -0.1)", "se must be a number >= 0, got -0.1"),
+    ("paper_values.verdict(1, 0, published=[1])", "published must be a number, got [1]"),
+    ("paper_values.verdict(1, 0, relation='<')", "relation must be one of =, <=, >=, got '<'"),
+    ("paper_values.verdict(1, 0, how='hearsay')", "how must be one of real reports, drawn from the law"),
+    ("paper_values.verdict(1, 0, kind='rumour')", "kind must be one of printed number, digitised curve"),
     ("paper_values.Scoreboard('ldp_auditor/fig1', how='hearsay')", "how must be one of real reports"),
     ("board.add('a', 1, 1.0)", "how must be one of real reports, drawn from the law"),
     ("paper_values.Scoreboard('ldp_auditor/fig')", "got 'ldp_auditor/fig'; did you mean 'ldp_auditor/fig"),
@@ -60,8 +60,6 @@ REFUSED = [
     ("plots.data(3)", "figure must be a matplotlib figure, got 3"),
     ("plots.attach(3, TABLE)", "figure must be a matplotlib figure, got 3"),
     ("plots.data(matplotlib.figure.Figure())", "figure must have a table: draw it by plots.figure, or plots.attach one"),
-    ("board.claim('at most', TABLE, published=1.0)", "table must have the columns mean, exact, se, epsilon, got mechanism, k"),
-    ("board.claim('at most', TABLE, published=1.0, relation='=')", "relation must be one of <=, >=, got '='"),
     ("plots.summary(TABLE)", "table must have the columns mechanism, k, epsilon, epsilon_emp, exact_epsilon_emp, exact_sd, got"),
     ("plots.summary(None)", "table must have the columns mechanism, k, epsilon, epsilon_emp, exact_epsilon_emp, exact_sd, got None"),
     ("plots.show(TABLE, bold='won')", "table must have the columns won, got mechanism, k"),
@@ -80,14 +78,14 @@ REFUSED = [
     ("nets.train(net(), X, Y, rounds=1, lr=0.1, rng=rng(), clip=-1)", f"clip {POSITIVE} -1"),
     ("nets.train(net(), X, Y, rounds=1, lr=0.1, rng=None)", f"{RNG} None"),
     ("nets.train(net(), X[:0], Y[:0], rounds=1, lr=0.1, rng=rng())", "records must be an integer >= 1, got 0"),
-    ("crafting.benign(net(), X[:1], Y[:1], 5, rng())", "records must be an integer >= 2, got 1"),
-    ("crafting.benign(net(), X, Y, 0, rng())", "count must be an integer >= 1, got 0"),
-    ("crafting.label_flip(net(), X, Y, 5, rng(), 'worst')", "flip must be one of random, next, runner_up, got 'worst'"),
-    ("crafting.label_flip(net(), X, Y + 9, 5, rng())", "labels must lie in 0..1, got"),
-    ("crafting.gradient_flip(net(), X, Y, 2.5, rng())", "count must be an integer >= 1, got 2.5"),
-    ("crafting.gradient_flip(net(), X, Y, 2, 1)", f"{RNG} 1"),
-    ("crafting.collude(net(), X, Y, 2, rng(), None)", "teach must be callable, got None"),
-    ("crafting.collude(net(), X, Y, 2, 1, len)", f"{RNG} 1"),
+    ("nets.benign(net(), X[:1], Y[:1], 5, rng())", "records must be an integer >= 2, got 1"),
+    ("nets.benign(net(), X, Y, 0, rng())", "count must be an integer >= 1, got 0"),
+    ("nets.label_flip(net(), X, Y, 5, rng(), 'worst')", "flip must be one of random, next, runner_up, got 'worst'"),
+    ("nets.label_flip(net(), X, Y + 9, 5, rng())", "labels must lie in 0..1, got"),
+    ("nets.gradient_flip(net(), X, Y, 2.5, rng())", "count must be an integer >= 1, got 2.5"),
+    ("nets.gradient_flip(net(), X, Y, 2, 1)", f"{RNG} 1"),
+    ("nets.collude(net(), X, Y, 2, rng(), None)", "teach must be callable, got None"),
+    ("nets.collude(net(), X, Y, 2, 1, len)", f"{RNG} 1"),
 ]  # fmt: skip
 
 

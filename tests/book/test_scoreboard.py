@@ -10,8 +10,7 @@ import pytest
 from board_rows import ROWS
 
 from ldpbook import figures, scoreboard
-from ldpbook.comparisons import AGREES, HOW, KINDS, VERDICTS
-from ldpbook.paper_values import COLUMNS
+from ldpbook.paper_values import AGREES, COLUMNS, HOW, KINDS, VERDICTS
 
 ROOT = Path(__file__).parents[2]
 

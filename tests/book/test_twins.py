@@ -98,7 +98,7 @@ def test_built_pages_hold_the_rows_of_their_tables():
     for page in PROJECT.notebooks():
         path = PROJECT.executed(page)
         notebook = json.loads(path.read_text()) if path.exists() else {"cells": []}
-        tables = {name: table for _, name, _, table in twins.provenance.figures(notebook)}
+        tables = {figure.name: figure.table for figure in twins.provenance.figures(notebook)}
         for _, name, found in twins.of(notebook):
             rows, held = list(csv.reader(io.StringIO(tables[name])))[1:], decoded(found)
             good = len(rows) == len(held)

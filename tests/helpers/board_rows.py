@@ -1,6 +1,6 @@
 """Make rows of an invented scoreboard."""
 
-from ldpbook.comparisons import AGREES
+from ldpbook.paper_values import AGREES
 
 SAID = ("=", "closed form", "printed number")
 OWN = ("=", "real reports", "own stand-in")

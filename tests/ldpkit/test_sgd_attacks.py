@@ -19,7 +19,7 @@ from pytest import approx
 from scipy import stats
 
 from ldpbook import datasets, nets
-from ldpbook.crafting import benign, collude, gradient_flip, label_flip
+from ldpbook.nets import benign, collude, gradient_flip, label_flip
 from ldpkit.attacks.gradient import RULES, Pairs, dummy
 from ldpkit.auditors import audit_gradient, gradient
 from ldpkit.auditors.gradient import (

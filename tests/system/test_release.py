@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ldpbook import bundle, letters, release, vulnerabilities
+from ldpbook import letters, release, supply
 
 ROOT = Path(__file__).parents[2]
 
@@ -162,7 +162,7 @@ def test_what_could_not_be_looked_up_is_told_from_what_was_found(tmp_path, monke
     assert not re.search(r"pypi\.org|socket", (ROOT / "Makefile").read_text())
     tool = tmp_path / "_build" / "pip-audit" / "bin" / "pip-audit"
     tool.parent.mkdir(parents=True)
-    monkeypatch.setattr(vulnerabilities, "ROOT", tmp_path)
+    monkeypatch.setattr(supply, "ROOT", tmp_path)
     for said, status, expected in (
         ("ERROR:pip_audit._cli:Could not connect to PyPI's vulnerability feed", 1, 4),
         ("requests.exceptions.ConnectionError: Max retries exceeded with url: /json", 1, 4),
@@ -172,7 +172,7 @@ def test_what_could_not_be_looked_up_is_told_from_what_was_found(tmp_path, monke
         tool.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit {status}\n')
         tool.chmod(0o755)
         with pytest.raises(SystemExit) as ended:
-            vulnerabilities.main()
+            supply.vulnerabilities()
         err = capsys.readouterr().err
         assert ended.value.code == expected and said in err
         assert ("nothing was looked up" in err) == (expected == 4)
@@ -180,7 +180,7 @@ def test_what_could_not_be_looked_up_is_told_from_what_was_found(tmp_path, monke
 
 def test_the_notice_names_what_a_bundle_passes_on(tmp_path):
     notice = (ROOT / "NOTICE").read_text()
-    for path in bundle.wanted(ROOT, tmp_path):
+    for path in release.wanted(ROOT, tmp_path):
         if path.is_relative_to(ROOT):
             name = path.relative_to(ROOT)
             pattern = name.parent / "*.txt"

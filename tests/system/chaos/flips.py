@@ -134,7 +134,7 @@ class _Still:
 def run_built(seed: int, n: int, folder: Path, again: int = 1) -> list[dict[str, object]]:
     """Flip `n` bits of executed notebooks with their records and tables, and `n` of the site with
     its manifest; `again` times whole builds mend what they find."""
-    from ldpbook import build, dependencies, execute
+    from ldpbook import build, execute, stored
 
     root, log = small_book(folder / "book"), folder / "log"
     if problem := finish(root, builder(), log):
@@ -147,7 +147,7 @@ def run_built(seed: int, n: int, folder: Path, again: int = 1) -> list[dict[str,
 
     def executed() -> None:
         """What a build would take as it is."""
-        graph, shared = dependencies.Graph(*project.packages), project.digest(*execute.SHARED)
+        graph, shared = stored.Graph(*project.packages), project.digest(*execute.SHARED)
         for page, known in records.items():
             wanted = execute.key(project, page, known["parameters"], shared, graph)
             if not execute.current(project, page, wanted):
