@@ -1,8 +1,8 @@
-"""The commands ``ldpkit audit``, ``rates`` and ``list`` for mechanisms and clients."""
+"""The commands ``ldpkit audit``, ``rates``, ``exact``, ``list`` and ``cache``."""
 
 import functools
+import shutil
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -11,14 +11,30 @@ from .. import attacks, checks, stats
 from ..auditors import Audit
 from ..auditors.pair import PairResult
 from ..auditors.result import Row, finite
+from ..checks import need
+from ..jit import CACHE
 from ..mechanisms import MECHANISMS, takes
+from ..mechanisms.separate import SeparateClient
+from ..replay import ExactResult, exact_client
 from ..reports.base import ROUTES, log_ratio
 from ..types import Pair, Word
-from .base import Count, Line, Number, as_json, cli, conclude, options, strict, write
+from .base import (
+    FAILED,
+    Count,
+    Line,
+    Number,
+    as_json,
+    cli,
+    conclude,
+    options,
+    strict,
+    titled,
+    write,
+)
 from .sure import bets, refuse, show, sure, writable
-from .target import anything, mechanism_of, mechanism_options, target_of
+from .target import anything, listed, mechanism_of, mechanism_options, target_of
 
-__all__ = ["audit", "list_mechanisms", "rates"]
+__all__ = ["audit", "cache", "exact", "list_mechanisms", "rates"]
 
 
 @cli.command("list")
@@ -33,6 +49,21 @@ def list_mechanisms() -> None:
         families.setdefault(family, []).append(f"  {name:<12} {' '.join(first.split())}")
     for family, lines in families.items():
         click.echo("\n".join([family, *lines]))
+
+
+@cli.command()
+@click.option("--clear", is_flag=True, help="Remove the machine code.")
+def cache(clear: bool) -> None:
+    """Print the size of the compiled machine code, which can be compiled again.
+
+    The finished cells of `ldpkit sweep` are not changed.
+    """
+    folder = CACHE / "numba"
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    if clear and folder.exists():
+        shutil.rmtree(folder)
+    place = "removed from" if clear else "in"
+    click.echo(f"machine code: {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB {place} {folder}")
 
 
 @cli.command()
@@ -54,10 +85,7 @@ def list_mechanisms() -> None:
 @bets
 @strict
 @as_json
-@click.pass_context
-def audit(
-    ctx: click.Context, /, until_sure: bool, threads: int, strict: bool, as_json: bool, **words: Any
-) -> None:
+def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: Any) -> int:
     """Audit a mechanism, or any client, with a distinguishability attack.
 
     Every attack audits both directions of every pair, and alpha is divided among these questions.
@@ -66,33 +94,65 @@ def audit(
     inputs.
     """
     names, pairs = list(words["attack"]) or ["guess"], words["pair"] or (None,)
-    if len(set(names)) < len(names) or len(set(pairs)) < len(pairs):
-        raise click.UsageError(
-            "--attack and --pair may be repeated, but not with the same value twice"
-        )
+    need(
+        len(set(names)) == len(names) and len(set(pairs)) == len(pairs),
+        "--attack and --pair may be repeated, but not with the same value twice",
+    )
     if not (words["mechanism"] or words["report"] or words["attack"]):
         words |= {"report": "any", "attack": (attacks.Learned.name,)}
         until_sure = True  # nothing is known about the reports, so the audit learns
     if until_sure:
-        if threads != 1:
-            raise click.UsageError(f"--threads do not speed up --until-sure, got {threads}")
-        sure(ctx, words, as_json, strict)
-        return
+        need(threads == 1, f"--threads do not speed up --until-sure, got {threads}")
+        return sure(words, as_json, strict)
     refuse(words)
-    if words["recordings"]:
-        raise click.UsageError("--recordings need --until-sure")
-    if words["html"] and len(names) * len(pairs) > 1:
-        raise click.UsageError("--html shows one result: give one --attack and one --pair")
+    need(not words["recordings"], "--recordings need --until-sure")
+    need(
+        len(names) * len(pairs) == 1 or not words["html"],
+        "--html shows one result: give one --attack and one --pair",
+    )
     writable(words)
     target, inputs, delta = target_of(words, threads)
-    if inputs is not None:
-        raise click.UsageError("--inputs name those of a client with --report any")
-    counted = {name: words[name] for name in ("trials", "alpha", "faithful")}
-    shared: Row = {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
-    planned = [Audit(target, names, pair=pair, **counted, **shared) for pair in pairs]
+    need(inputs is None, "--inputs name those of a client with --report any")
+    shared: Row = {name: words[name] for name in ("trials", "alpha", "faithful")}
+    shared |= {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
+    planned = [Audit(target, names, pair=pair, **shared) for pair in pairs]
     results = [result for plan in planned for result in plan.run(words["seed"])]
     show(results[0], words)
-    conclude(ctx, [(result, _table(result)) for result in results], as_json, strict)
+    return conclude([(result, _table(result)) for result in results], as_json, strict)
+
+
+def _table(result: PairResult) -> list[Line]:
+    row = result.row()
+    claim = "none" if row["claim"] is None else f"epsilon = {row['claim']:g}"
+    origin = "all real" if result.faithful else "sampled from the exact distribution"
+    exact = (
+        "unknown, like the exact distribution of these reports"
+        if result.exact is None
+        else f"{result.exact:.4f} (sd {result.exact_sd:.4f}) is its expectation"
+    )
+    pairs = [f"{each['pair'][0]} against {each['pair'][1]}" for each in result.directions]
+    return [
+        ("mechanism", titled(result.mechanism, result.parameters)),
+        ("claim", f"{claim}, delta = {result.delta:g}"),
+        ("attack", f"{result.attack}, {result.trials:,} reports per input, {origin}"),
+        ("pair", ", and ".join(pairs)),
+        ("counts", ", ".join(f"{key} = {value:,}" for key, value in result.counts.items())),
+        ("rates", ", ".join(f"{key} = {value:.6f}" for key, value in result.rates.items())),
+        ("epsilon_emp", f"{result.epsilon_emp:.4f} as the paper computes it"),
+        ("exact", exact),
+        *(
+            ("reverse", f"tp = {row['tp']:,}, fp = {row['fp']:,}, lower = {row['lower']:.4f}")
+            for row in result.directions[1:]
+        ),
+        (
+            "lower",
+            f"{result.lower:.4f} at level {result.level}, shared by {result.questions} questions",
+        ),
+        ("seconds", f"{result.seconds:.2f}"),
+    ]
+
+
+# --- nothing is drawn -----------------------------------------------------------------------------
 
 
 @cli.command()
@@ -113,7 +173,7 @@ def audit(
 @as_json
 def rates(
     mechanism: str | None, attack: str, pair: Pair | None, trials: int, as_json: bool, **own: Word
-) -> None:
+) -> int:
     """Print the exact rates of an attack's event, and the largest loss of any event.
 
     Nothing is drawn at random.
@@ -122,7 +182,7 @@ def rates(
         raise click.UsageError("give a --mechanism")
     if own["delta"] and not takes(mechanism, "delta"):
         raise click.UsageError(f"mechanism {mechanism} does not take delta, got {own['delta']:g}")
-    target = mechanism_of(mechanism, own)
+    target: Any = mechanism_of(mechanism, own)
     chosen = attacks.make(attack).choose(
         target, checks.integer("trials", trials, 1, 10**12), stats.tail_mass(0.01)
     )
@@ -132,10 +192,8 @@ def rates(
             f"mechanism must have known rates of the attack {chosen.name}, got {target!r}: audit"
             " its reports"
         )
-    report_type: Any = target.report_type
-    route = "unknown"
-    if isinstance(chosen, attacks.Guess | attacks.TwoValueTest):
-        route = chosen.route(target)
+    known = isinstance(chosen, attacks.Guess | attacks.TwoValueTest)
+    route = chosen.route(target) if known else "unknown"
     row = {
         "mechanism": target.name,
         **target.parameters,
@@ -144,7 +202,7 @@ def rates(
         "tpr": exact[0],
         "fpr": exact[1],
         "epsilon": log_ratio(*exact),
-        "loss": report_type.loss(inputs),
+        "loss": target.report_type.loss(inputs),
         "claim": target.epsilon,
         "route": route,
     }
@@ -156,58 +214,47 @@ def rates(
         ("loss", f"{row['loss']:.10g} is the largest of any event, claimed {target.epsilon:g}"),
         ("route", ROUTES.get(route, route)),
     ]
-    write(
-        {key: finite(value) for key, value in row.items()},
-        lines,
-        "Exact: nothing was drawn.",
-        as_json,
-    )
+    plain = {key: finite(value) for key, value in row.items()}
+    return write(plain, lines, "Exact: nothing was drawn.", as_json)
 
 
-def titled(name: str, parameters: Mapping[str, object]) -> str:
-    """Return a mechanism with its parameters in one line."""
-    named = ", ".join(
-        f"{key} = {value}" for key, value in parameters.items() if key not in ("epsilon", "delta")
-    )
-    return f"{name} ({named})" if named else name
+_STARTS = 10
 
 
-def _table(result: PairResult) -> list[Line]:
-    row = result.row()
-    exact = (
-        "unknown, like the exact distribution of these reports"
-        if result.exact is None
-        else f"{result.exact:.4f} (sd {result.exact_sd:.4f}) is its expectation"
-    )
-    return [
-        ("mechanism", titled(result.mechanism, result.parameters)),
-        (
-            "claim",
-            ("none" if row["claim"] is None else f"epsilon = {row['claim']:g}")
-            + f", delta = {result.delta:g}",
-        ),
-        (
-            "attack",
-            f"{result.attack}, {result.trials:,} reports per input"
-            + (", all real" if result.faithful else ", sampled from the exact distribution"),
-        ),
-        (
-            "pair",
-            ", and ".join(
-                f"{row['pair'][0]} against {row['pair'][1]}" for row in result.directions
-            ),
-        ),
-        ("counts", ", ".join(f"{key} = {value:,}" for key, value in result.counts.items())),
-        ("rates", ", ".join(f"{key} = {value:.6f}" for key, value in result.rates.items())),
-        ("epsilon_emp", f"{result.epsilon_emp:.4f} as the paper computes it"),
-        ("exact", exact),
-        *(
-            ("reverse", f"tp = {row['tp']:,}, fp = {row['fp']:,}, lower = {row['lower']:.4f}")
-            for row in result.directions[1:]
-        ),
-        (
-            "lower",
-            f"{result.lower:.4f} at level {result.level}, shared by {result.questions} questions",
-        ),
-        ("seconds", f"{result.seconds:.2f}"),
+@cli.command()
+@click.option("--client", required=True, metavar="MODULE:FUNCTION",
+              help="An importable client f(values, rng) or f(value).")  # fmt: skip
+@click.option("--inputs", required=True, metavar="JSON", help="List of inputs of any type.")
+@click.option("--epsilon", type=float, required=True, help="The claim.")
+@click.option("--delta", type=float, default=0.0, show_default=True, help="Delta of the claim.")
+@options(exact_client, only=("ways", "tapes"))
+@as_json
+def exact(client: str, inputs: str, as_json: bool, ways: int, tapes: int, **claim: Any) -> int:
+    """Compute the exact loss of a client by running every way through its code.
+
+    Exit status: 0 if the exact loss keeps the claim. 1 if it exceeds the claim by more than 1e-9. 2
+    if the input is invalid. 4 if the distribution cannot be computed, so that an audit of reports
+    is next.
+    """
+
+    def start() -> ExactResult:
+        separate = SeparateClient.of(client, values=listed(inputs), report="any", **claim)
+        return separate.function(functools.partial(exact_client, ways=ways, tapes=tapes))
+
+    result = start()
+    # a client with a secret that it drew at its start seems to draw no coins
+    undrawn = result.status == "violation" and min(map(len, result.ways)) == 1
+    if undrawn and any(start().ways != result.ways for _ in range(_STARTS)):
+        result = result._replace(
+            reason="another start of the client has another distribution", ways=(), findings=[]
+        )
+    number = sum(map(len, result.ways))
+    lines = [
+        ("client", client),
+        ("claim", f"epsilon = {result.epsilon:g}, delta = {result.delta:g}"),
+        ("ways", f"{number:,} for {len(result.inputs)} inputs, in {result.seconds:.2f} s"),
+        *(("for", text.removeprefix("for ")) for text in result.leading()),
+        *result.findings,
     ]
+    write(result.row(), lines, result.verdict, as_json)
+    return {"none found": 0, "violation": 1, "not exact": FAILED}[result.status]
