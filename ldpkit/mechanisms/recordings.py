@@ -39,6 +39,7 @@ class Recordings(Client):
     paths: tuple[Path, Path]
     fields: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    left: tuple[int, ...] = (0, 0)  # reports without a partner, after the end
 
     @property
     def parameters(self) -> Row:
@@ -47,32 +48,31 @@ class Recordings(Client):
 
     def seek(self, position: int) -> None:
         """Continue after the first `position` reports of each file."""
-        at, _ = self.__dict__.get("_place", (-1, ()))
-        if at != position:
-            readers = tuple(READERS[_suffix(path)](path) for path in self.paths)
-            first, second = (next(reader) for reader in readers)
-            checks.need(
-                None in (first, second) or first == second,
-                f"recordings must have the same columns, got {', '.join(first or ()) or 'one'} in"
-                f" {self.paths[0]} and {', '.join(second or ()) or 'one'} in {self.paths[1]}",
-                ClientError,
-            )
-            for reader in readers:
-                next(itertools.islice(reader, position, position), None)
-            self.__dict__["_place"] = position, readers
+        if self.__dict__.get("at") == position:
+            return
+        readers = [_reader(path) for path in self.paths]
+        first, second = (next(reader) for reader in readers)
+        checks.need(
+            None in (first, second) or first == second,
+            f"recordings must have the same columns, got {', '.join(first or ()) or 'one'} in"
+            f" {self.paths[0]} and {', '.join(second or ()) or 'one'} in {self.paths[1]}",
+            ClientError,
+        )
+        for reader in readers:
+            next(itertools.islice(reader, position, position), None)
+        self.__dict__.update(at=position, readers=readers)
 
     def draw(self, inputs: Sequence[Any], n: int, rng: Rng) -> list[Array]:
         """Return the next n reports of each file, or as many as both files still have."""
-        at, readers = self.__dict__["_place"]
+        at, readers = self.__dict__["at"], self.__dict__["readers"]
         both_rows = [list(itertools.islice(reader, n)) for reader in readers]
         paired = min(map(len, both_rows))
-        if at == paired == 0:
-            empty = self.paths[1 if both_rows[0] else 0]
-            raise ClientError(f"recording {empty} holds no report")
-        if paired < n:  # the shorter file has ended; count the rest of the longer one
-            left = [len(rows) - paired + sum(1 for _ in r) for rows, r in zip(both_rows, readers)]
-            self.__dict__.setdefault("left", tuple(left))
-        self.__dict__["_place"] = at + paired, readers
+        empty = self.paths[1 if both_rows[0] else 0]
+        checks.need(at or paired, f"recording {empty} holds no report", ClientError)
+        if paired < n and not any(self.left):  # the shorter file has ended
+            rest = [len(rows) - paired + sum(1 for _ in r) for rows, r in zip(both_rows, readers)]
+            self.__dict__["left"] = rest
+        self.__dict__["at"] = at + paired
         return [self._checked(p, at, rows[:paired]) for p, rows in zip(self.paths, both_rows)]
 
     def _checked(self, path: Path, at: int, rows: list[Any]) -> Reports:
@@ -80,12 +80,11 @@ class Recordings(Client):
         names the line."""
         try:
             return self._read(rows)
-        except ClientError:
-            for number, row in enumerate(rows, at + 1):
-                try:
-                    self._read([row])
-                except ClientError as error:
-                    raise ClientError(f"{_place(path, number)}: {error}") from None
+        except ClientError as error:
+            if len(rows) == 1:
+                raise ClientError(f"{_place(path, at + 1)}: {error}") from None
+            for number, row in enumerate(rows):
+                self._checked(path, at + number, [row])
             raise
 
     def _read(self, rows: list[Any]) -> Reports:
@@ -98,13 +97,13 @@ class Recordings(Client):
     def _named(self, row: Any) -> Any:
         """Return a report without the fields that do not count."""
         checks.need(isinstance(row, dict), f"must have named fields, got {row!r:.80}", ClientError)
-        kept = self.fields or [name for name in row if name not in self.ignore]
+        kept = self.fields or row.keys() - {*self.ignore}
         return {name: row[name] for name in row if name in kept}
 
     def _begin(self, path: Path) -> list[dict[str, Any]]:
         """Return those of the first reports of a file that have named fields."""
-        reader = READERS[_suffix(path)](path)
-        return [row for row in itertools.islice(reader, 1, 1 + _BATCH) if isinstance(row, dict)]
+        rows = itertools.islice(_reader(path), 1, 1 + _BATCH)
+        return [row for row in rows if isinstance(row, dict)]
 
     def clock(self, event: str) -> str:
         """Return a sentence if an event in words is about a field that looks like a clock.
@@ -118,9 +117,8 @@ class Recordings(Client):
                 values = [row[name] for row in rows if name in row]
                 alike = {type(value) for value in values} in ({int}, {float}, {int, float}, {str})
                 named = re.search(rf"\bfield {re.escape(name)}(?!\w)", event)
-                if not (named and alike) or len(set(values)) < _TICKS:
-                    continue
-                if values in (sorted(values), sorted(values, reverse=True)):
+                many = named and alike and len(set(values)) >= _TICKS
+                if many and values in (sorted(values), sorted(values, reverse=True)):
                     return (
                         f"Field {name} only rises or only falls in {path}, like a time or a"
                         f" counter, which differs between files for any client: --ignore {name}"
@@ -131,10 +129,8 @@ class Recordings(Client):
     @property
     def ending(self) -> str:
         """Message about the end of the files, with the number of reports without a partner."""
-        for path, left in zip(self.paths, self.__dict__.get("left", ())):
-            if left:
-                return f"no more reports: {left:,} of {path} had no partner"
-        return "no more reports"
+        alone = [f"{n:,} of {path} had no partner" for path, n in zip(self.paths, self.left) if n]
+        return ": ".join(["no more reports", *alone])
 
 
 def _none(value: Any) -> NoReturn:
@@ -174,11 +170,11 @@ def recorded(
     for path in paths:
         checks.one_of("format of a recording", _suffix(path), READERS)
         checks.need(path.is_file(), f"recording must be a file, got {path}")
-    given: dict[str, Any] = {"values": [str(first), str(second)]} if report == "any" else {"k": k}
     checks.need(
         not os.path.samefile(*paths),
         f"recordings must be two files, got {first} and {second}, which are one file",
     )
+    given: Row = {"values": [str(first), str(second)]} if report == "any" else {"k": k}
     recordings = Recordings(
         _none, report=report, epsilon=epsilon, delta=delta, name="recordings", **given
     )
@@ -190,6 +186,10 @@ def recorded(
             checks.one_of("field of the recordings", name, known)
     recordings.seek(0)
     return recordings
+
+
+def _reader(path: Path) -> Iterator[Any]:
+    return READERS[_suffix(path)](path)
 
 
 def _suffix(path: Path) -> str:
@@ -204,8 +204,8 @@ def _place(path: Path, number: int) -> str:
     return f"line {number + (_suffix(path) == '.csv')} of {path}"
 
 
-def _text(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file with their numbers."""
+def _text(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a file, each with its place in words."""
     opened: Any = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rb") as file:
         for number in itertools.count(1):
@@ -220,26 +220,25 @@ def _text(path: Path) -> Iterator[tuple[int, str]]:
                 len(line) <= _LONGEST, f"{where} is longer than {_LONGEST:,} bytes", ClientError
             )
             try:
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+                yield where, line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
                 raise ClientError(f"{where} is not text in UTF-8: {error}") from None
 
 
 def _lines(path: Path) -> Iterator[Any]:
     yield None
-    for number, line in _text(path):
+    for where, line in _text(path):
         try:
             yield parsed(line)
         except ValueError as error:
             problem = f"is not JSON ({error}): {line[:60]!r}" if line.strip() else "is empty"
             cut = "" if line.endswith("\n") else "; was the file cut off?"
-            raise ClientError(f"line {number} of {path} {problem}{cut}") from None
+            raise ClientError(f"{where} {problem}{cut}") from None
 
 
 def _table(path: Path) -> Iterator[Any]:
     header: list[str] | None = None
-    for number, line in _text(path):
-        where = f"line {number} of {path}"
+    for where, line in _text(path):
         try:  # a reader for each line, because an open quote would swallow the following rows
             row = next(csv.reader([line], strict=True))
         except csv.Error as error:
