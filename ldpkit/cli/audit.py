@@ -11,7 +11,6 @@ from .. import attacks, checks, stats
 from ..auditors import Audit
 from ..auditors.pair import PairResult
 from ..auditors.result import Row, finite
-from ..checks import need
 from ..jit import CACHE
 from ..mechanisms import MECHANISMS, takes
 from ..mechanisms.separate import SeparateClient
@@ -20,12 +19,12 @@ from ..reports.base import ROUTES, log_ratio
 from ..types import Pair, Word
 from .base import (
     FAILED,
-    Count,
     Line,
-    Number,
     as_json,
     cli,
     conclude,
+    integer,
+    number,
     options,
     strict,
     titled,
@@ -75,7 +74,7 @@ def cache(clear: bool) -> None:
 )
 @click.option(
     "--pair",
-    type=Number(),
+    type=number,
     nargs=2,
     multiple=True,
     help="The two audited inputs (may be repeated).  [default: those furthest apart]",
@@ -94,7 +93,7 @@ def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: 
     inputs.
     """
     names, pairs = list(words["attack"]) or ["guess"], words["pair"] or (None,)
-    need(
+    checks.need(
         len(set(names)) == len(names) and len(set(pairs)) == len(pairs),
         "--attack and --pair may be repeated, but not with the same value twice",
     )
@@ -102,17 +101,17 @@ def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: 
         words |= {"report": "any", "attack": (attacks.Learned.name,)}
         until_sure = True  # nothing is known about the reports, so the audit learns
     if until_sure:
-        need(threads == 1, f"--threads do not speed up --until-sure, got {threads}")
+        checks.need(threads == 1, f"--threads do not speed up --until-sure, got {threads}")
         return sure(words, as_json, strict)
     refuse(words)
-    need(not words["recordings"], "--recordings need --until-sure")
-    need(
+    checks.need(not words["recordings"], "--recordings need --until-sure")
+    checks.need(
         len(names) * len(pairs) == 1 or not words["html"],
         "--html shows one result: give one --attack and one --pair",
     )
     writable(words)
     target, inputs, delta = target_of(words, threads)
-    need(inputs is None, "--inputs name those of a client with --report any")
+    checks.need(inputs is None, "--inputs name those of a client with --report any")
     shared: Row = {name: words[name] for name in ("trials", "alpha", "faithful")}
     shared |= {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
     planned = [Audit(target, names, pair=pair, **shared) for pair in pairs]
@@ -161,37 +160,38 @@ def _table(result: PairResult) -> list[Line]:
     "--attack", default="guess", show_default=True, help=f"One of {', '.join(attacks.ATTACKS)}."
 )
 @click.option(
-    "--pair", type=Number(), nargs=2, help="The two inputs.  [default: those furthest apart]"
+    "--pair", type=number, nargs=2, help="The two inputs.  [default: those furthest apart]"
 )
 @click.option(
     "--trials",
-    type=Count(),
+    type=integer,
     default=10**6,
     show_default=True,
     help="Reports per input for which a threshold is chosen, if the event has one.",
 )
 @as_json
 def rates(
-    mechanism: str | None, attack: str, pair: Pair | None, trials: int, as_json: bool, **own: Word
+    mechanism: Any, attack: str, pair: Pair | None, trials: int, as_json: bool, **own: Word
 ) -> int:
     """Print the exact rates of an attack's event, and the largest loss of any event.
 
     Nothing is drawn at random.
     """
-    if mechanism is None:
-        raise click.UsageError("give a --mechanism")
-    if own["delta"] and not takes(mechanism, "delta"):
-        raise click.UsageError(f"mechanism {mechanism} does not take delta, got {own['delta']:g}")
+    checks.need(mechanism is not None, "give a --mechanism")
+    checks.need(
+        not own["delta"] or takes(mechanism, "delta"),
+        f"mechanism {mechanism} does not take delta, got {own['delta'] or 0:g}",
+    )
     target: Any = mechanism_of(mechanism, own)
     chosen = attacks.make(attack).choose(
         target, checks.integer("trials", trials, 1, 10**12), stats.tail_mass(0.01)
     )
     inputs, exact = target.pair(pair), chosen.rates(target, pair)
-    if exact is None:
-        raise ValueError(
-            f"mechanism must have known rates of the attack {chosen.name}, got {target!r}: audit"
-            " its reports"
-        )
+    checks.need(
+        exact is not None,
+        f"mechanism must have known rates of the attack {chosen.name}, got {target!r}: audit its"
+        " reports",
+    )
     known = isinstance(chosen, attacks.Guess | attacks.TwoValueTest)
     route = chosen.route(target) if known else "unknown"
     row = {

@@ -18,12 +18,12 @@ __all__ = [
     "cli",
     "FAILED",
     "Command",
-    "Count",
     "Line",
-    "Number",
     "as_json",
     "conclude",
     "described",
+    "integer",
+    "number",
     "options",
     "strict",
     "titled",
@@ -33,40 +33,29 @@ __all__ = [
 
 FAILED = 4
 _STATUS = {"none found": 0, "violation": 1, "inconclusive": 0, "not valid": FAILED}
-_STRICT = _STATUS | {"inconclusive": 3}
 
 Line = tuple[str, str]  # name and text of one row of a table
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Count(click.ParamType):  # type: ignore[type-arg]  # older releases of click take no argument
-    """A whole number that may be written as ``1e6``."""
-
-    name = "integer"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read a whole number exactly; numbers such as 2**53 + 1 are no floats."""
-        for read in (int, float):
-            try:
-                if read(value) == int(read(value)):
-                    return int(read(value))
-            except (ValueError, OverflowError):
-                pass
-        self.fail(f"{value!r} is not a whole number", param, ctx)
-
-
-class Number(Count):
-    """A number, which becomes an integer if it is whole."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read a number; a whole number becomes an integer."""
+def integer(value: Any) -> int:
+    """Read a whole number that may be written as ``1e6``, exactly; 2**53 + 1 is no float."""
+    for read in (int, float):
         try:
-            number = float(value)
-        except (TypeError, ValueError):
-            self.fail(f"{value!r} is not a number", param, ctx)
-        return super().convert(value, param, ctx) if number.is_integer() else number
+            if read(value) == int(read(value)):
+                return int(read(value))
+        except (ValueError, OverflowError):
+            pass
+    raise click.BadParameter(f"{value!r} is not a whole number")
+
+
+def number(value: Any) -> float:
+    """Read a number, which becomes an integer if it is whole."""
+    try:
+        read = float(value)
+    except (TypeError, ValueError):
+        raise click.BadParameter(f"{value!r} is not a number") from None
+    return integer(value) if read.is_integer() else read
 
 
 class Real(click.types.FloatParamType):
@@ -95,7 +84,7 @@ def described(*documents: object) -> dict[str, str]:
 
 _OPTION_TYPES: dict[type, Row] = {
     bool: {"is_flag": True},
-    int: {"type": Count()},
+    int: {"type": integer},
     float: {"type": Real()},
     str: {},
 }
@@ -183,15 +172,11 @@ def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> int:
     return 0
 
 
-def conclude(shown: Iterable[tuple[AuditResult, list[Line]]], as_json: bool, strict: bool) -> int:
+def conclude(shown: list[tuple[AuditResult, list[Line]]], as_json: bool, strict: bool) -> int:
     """Print results with their tables, and return the gravest of their exit statuses."""
-    statuses = set()
     for result, lines in shown:
-        write(
-            result.to_dict(),
-            [*lines, *(("warning", text) for text in result.warnings)],
-            result.verdict,
-            as_json,
-        )
-        statuses.add((_STRICT if strict else _STATUS)[result.status])
+        warnings = [("warning", text) for text in result.warnings]
+        write(result.to_dict(), [*lines, *warnings], result.verdict, as_json)
+    known = _STATUS | ({"inconclusive": 3} if strict else {})
+    statuses = {known[result.status] for result, _ in shown}
     return next(status for status in (FAILED, 1, 3, 0) if status in statuses)

@@ -15,14 +15,12 @@ from ..auditors.pair import PairResult
 from ..auditors.report_html import OPENING, counted, leading, page
 from ..auditors.result import Row
 from ..buehler import LEAST, MOST, epsilon_buehler
-from ..checks import need
 from ..mechanisms import Client
 from ..sequential import SequentialAudit
 from ..sequential.loop import Run
 from ..sequential.result import SequentialResult
-from ..stats import down
 from ..store import digest, replace, replaceable
-from .base import Count, Line, as_json, cli, conclude, options, strict, together, write
+from .base import Line, as_json, cli, conclude, integer, options, strict, together, write
 from .target import claims, curve_of, mechanism_of, mechanism_options, target_of
 
 __all__ = ["bets", "bound", "plan", "resume", "show", "sure", "writable"]
@@ -58,13 +56,13 @@ bets = together(
 def refuse(given: Row) -> None:
     """Refuse the options of a sequential audit without --until-sure."""
     for name in _BETS:
-        absent = given.pop(name) in (None, False)
-        need(absent, f"--{name.replace('_', '-')} needs --until-sure")
+        flag = f"--{name.replace('_', '-')}"
+        checks.need(given.pop(name) in (None, False), f"{flag} needs --until-sure")
 
 
 def planned(words: Row) -> SequentialAudit:
     """Return the audit that the options of ``ldpkit audit --until-sure`` describe."""
-    need(len(words["pair"]) < 2, "give one --pair, or --all-pairs of --inputs")
+    checks.need(len(words["pair"]) < 2, "give one --pair, or --all-pairs of --inputs")
     claim, attack = curve_of(words), list(words["attack"])
     if claim is not None:
         attack = attack or [attacks.Learned.name]
@@ -80,12 +78,12 @@ def planned(words: Row) -> SequentialAudit:
     elif words["all_pairs"]:
         report_type: Any = target.report_type
         inputs = list(range(min(report_type.domain, _PAIRS + 1))) if inputs is None else inputs
-        need(
+        checks.need(
             len(inputs) <= _PAIRS,
             f"--all-pairs takes {_PAIRS} inputs at most: name them with --inputs",
         )
     elif inputs is not None:
-        need(
+        checks.need(
             len(inputs) == 2 and pair is None,
             "give two --inputs, or --all-pairs of them, and then no --pair",
         )
@@ -106,7 +104,9 @@ def sure(words: Row, as_json: bool, strict: bool, begun: Run | None = None) -> i
     """Run a sequential audit, or go on with a run that has `begun`, and print its result."""
     writable(words)
     save, html = (words[name] and Path(words[name]) for name in ("save", "html"))
-    need(not save or save != html, f"--save and --html must name two files, got {html} twice")
+    checks.need(
+        not save or save != html, f"--save and --html must name two files, got {html} twice"
+    )
     run = begun or planned(words).start(words["seed"])
     kept = time.monotonic()
     for _ in run.pieces():
@@ -148,20 +148,23 @@ def _repeat(words: Row, *flags: str) -> str:
     """Return the command that repeats the audit."""
     command = ["ldpkit", "audit", *flags]
     for name, value in words.items():
-        flag = f"--{name.replace('_', '-')}"
+        if name in ("html", "save"):
+            continue
         for given in value if name in ("attack", "pair") else [value]:
-            if given is True:
-                command.append(flag)
-            elif given not in (None, False, "") and name not in ("html", "save"):
-                command += [flag, *map(str, given if isinstance(given, (list, tuple)) else [given])]
+            if given not in (None, False, ""):
+                parts = given if isinstance(given, (list, tuple)) else [given]
+                command += [
+                    f"--{name.replace('_', '-')}",
+                    *map(str, () if given is True else parts),
+                ]
     return shlex.join(command)
 
 
 def _table(result: SequentialResult) -> list[Line]:
-    claim, bound = result.claimed, down(result.lower)
+    claim, bound = result.claimed, stats.down(result.lower)
     if result.curve is not None:
         claim += f", which implies epsilon = {result.claim:g}"
-        bound = f"mu = {down(result.mu_lower)}" if result.mu_lower else "none"
+        bound = f"mu = {stats.down(result.mu_lower)}" if result.mu_lower else "none"
     e_value = "nothing is claimed" if result.e_value is None else f"{result.e_value:.4g}"
     origin = "all reports real" if result.faithful else "sampled from the exact distribution"
     return [
@@ -187,7 +190,7 @@ def _table(result: SequentialResult) -> list[Line]:
 @click.option("--client", metavar="MODULE:FUNCTION", help="The client of the audit.")
 @click.option("--command", metavar="PROGRAM", help="The program of the audit.")
 @click.option("--recordings", nargs=2, metavar="FIRST SECOND", help="The recordings of the audit.")
-@click.option("--trials", type=Count(), help="Reports per input, including those before the stop.")
+@click.option("--trials", type=integer, help="Reports per input, including those before the stop.")
 @TIME
 @HTML
 @strict
@@ -210,8 +213,8 @@ def resume(
         raise click.UsageError(f"{file} is no audit that was kept: {error}") from error
     for name, given in again.items():
         own = words.get(name) or words.get("mechanism")
-        need(given or not words.get(name), f"--{name} must name what {file} is an audit of")
-        need(
+        checks.need(given or not words.get(name), f"--{name} must name what {file} is an audit of")
+        checks.need(
             not given or words.get(name), f"--{name} must be left out: {file} is an audit of {own}"
         )
     words |= again | ({} if trials is None else {"trials": trials})
@@ -228,11 +231,11 @@ def _kept(file: Path) -> Row:
     """Read an audit that was kept, and refuse any other file by its beginning."""
     with file.open(encoding="utf-8") as lines:
         opening = lines.read(len(_OPENING))
-        need(opening == _OPENING, f"it does not begin with {_OPENING}")
+        checks.need(opening == _OPENING, f"it does not begin with {_OPENING}")
         kept: Row = json.loads(opening + lines.read())
     release = kept["ldpkit"]
-    need(release == __version__, f"ldpkit {release} kept it, and this is {__version__}")
-    need(kept["check"] == _check(kept), "it was changed")
+    checks.need(release == __version__, f"ldpkit {release} kept it, and this is {__version__}")
+    checks.need(kept["check"] == _check(kept), "it was changed")
     return kept
 
 
@@ -260,18 +263,18 @@ def plan(
     and --fpr of an event.
     """
     claim, delta, alpha = own["epsilon"], own["delta"] or 0.0, stats.significance(alpha)
-    need(
+    checks.need(
         claim is not None and (mechanism is None) != (tpr is None or fpr is None),
         "give --epsilon, and either --mechanism with --suspected or --tpr with --fpr",
     )
     rate = checks.real("rate", rate, 0, closed="()")
     rates = (tpr, fpr)
     if mechanism is not None:
-        need(suspected is not None, "--mechanism needs the epsilon that is --suspected")
+        checks.need(suspected is not None, "--mechanism needs the epsilon that is --suspected")
         target = mechanism_of(mechanism, own | {"epsilon": suspected})
         rates = attacks.make(attack).choose(target, 10**6, stats.tail_mass(alpha)).rates(target)
         unknown = f"mechanism must have known rates of the attack {attack}, got {mechanism}"
-        need(rates is not None, unknown)
+        checks.need(rates is not None, unknown)
     p, q = (checks.real(name, r, 0, 1) for name, r in zip(("tpr", "fpr"), rates))
     growth, goal = betting.joint_growth(p, q, claim, delta), -math.log(alpha)
     growth = growth if growth > 1e-12 else 0.0  # rounding alone may reach this
@@ -320,10 +323,13 @@ def bound(tp: int, fp: int, trials: int, alpha: float, delta: float, as_json: bo
     lines = [
         ("counts", f"{tp:,} and {fp:,} of {n:,}"),
         ("rates", f"first at least {low:.6g}, second at most {high:.6g}"),
-        ("lower", f"{down(lower, 6)} at level {level}, delta = {delta:g}, from two intervals"),
+        (
+            "lower",
+            f"{stats.down(lower, 6)} at level {level}, delta = {delta:g}, from two intervals",
+        ),
     ]
     if sharper is not None:
-        both = f"{down(sharper, 6)} at the same level, from both counts together"
+        both = f"{stats.down(sharper, 6)} at the same level, from both counts together"
         lines.append(("sharper", both))
-    verdict = f"With {stats.confidence(alpha)} confidence epsilon is at least {down(best)}."
+    verdict = f"With {stats.confidence(alpha)} confidence epsilon is at least {stats.down(best)}."
     return write(row, lines, verdict, as_json)

@@ -5,6 +5,7 @@ import functools
 import importlib
 import inspect
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import PurePath
@@ -52,9 +53,7 @@ def load(path: str) -> Callable[..., Reports]:
         ClientError,
     )
     try:
-        function: Any = importlib.import_module(module)
-        for part in name.split("."):
-            function = getattr(function, part)
+        function: Any = operator.attrgetter(name)(importlib.import_module(module))
     except (Exception, SystemExit) as error:  # importing foreign code can raise anything
         raise ClientError(
             f"client {path!r} cannot be imported: {type(error).__name__}: {error}"
@@ -238,8 +237,7 @@ class Client(LocalRandomizer):
             there = Process(self.called, functools.partial(copy.copy, self))
         except Exception:  # it cannot be pickled, or not be found there
             return None
-        reports: Array = there(Client.perturb, values, np.random.default_rng(seed))
-        return reports
+        return there(Client.perturb, values, np.random.default_rng(seed))
 
     def _copied(self, values: Array) -> Reports:
         """Copies of the users' inputs, which the client may change."""
