@@ -141,9 +141,11 @@ class Plan:
             sweeps.cells([cell | self.fixed for cell in sweeps.cells(grid)]) if grid else []
         )
         need(self.cells, f"grid must hold at least one cell, got {grid!r}")
-        named = out is None or (isinstance(out, str) and out)
-        need(named, f"out must be the name of a file, got {out!r}")
         self.out = out
+        need(
+            out is None or (isinstance(out, str) and out),
+            f"out must be the name of a file, got {out!r}",
+        )
         for cell in self.cells:
             module, colon, _ = str(cell.get("mechanism")).partition(":")
             need(
@@ -307,8 +309,7 @@ def sweep(
         except sweeps.SweepError as error:
             table, failures = error.table, error.failures
     for cell, cause in failures:
-        failed = f"cell {cell} failed: {type(cause).__name__}: {cause}"
-        click.echo(f"ldpkit: {brief(failed)}", err=True)
+        click.echo(brief(f"ldpkit: cell {cell} failed: {type(cause).__name__}: {cause}"), err=True)
     click.echo(_summary(plan, table, len(failures), out) + f"; {time.monotonic() - start:.1f} s")
     return FAILED if failures else 0
 

@@ -78,13 +78,21 @@ class Process:
 
     def __init__(self, called: str, make: Callable[[], object], threads: int = 1) -> None:
         calls = min(checks.integer("threads", threads, 1), _MOST_CALLS)
-        paths = json.dumps(sys.path)
         pairs, (ended, life) = [Pipe() for _ in range(calls)], os.pipe()
         with tempfile.TemporaryFile(buffering=0) as file:
             file.write(bytes(_NUMBER) + pickle.dumps(make))
             given = [ended, file.fileno(), *(there.fileno() for _, there in pairs)]
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-u", "-c", _START, called, *map(str, given), paths],
+                [
+                    sys.executable,
+                    "-P",
+                    "-u",
+                    "-c",
+                    _START,
+                    called,
+                    *map(str, given),
+                    json.dumps(sys.path),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=2,
                 pass_fds=given,

@@ -199,30 +199,26 @@ def _suffix(path: Path) -> str:
 
 def _place(path: Path, number: int) -> str:
     """Describe the place of the report with this number, for error messages."""
-    if _suffix(path) == ".parquet":
-        return f"row {number} of {path}"
-    return f"line {number + (_suffix(path) == '.csv')} of {path}"
+    suffix = _suffix(path)
+    at = number + (suffix == ".csv")  # after the line of the header
+    return f"{'row' if suffix == '.parquet' else 'line'} {at} of {path}"
 
 
 def _text(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the lines of a file, each with its place in words."""
     opened: Any = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rb") as file:
-        for number in itertools.count(1):
-            try:
-                line = file.readline(_LONGEST + 1)
-            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-                raise ClientError(f"{path} cannot be unpacked: {error}") from None
-            if not line:
-                return
-            where = f"line {number} of {path}"
-            checks.need(
-                len(line) <= _LONGEST, f"{where} is longer than {_LONGEST:,} bytes", ClientError
-            )
-            try:
+    try:
+        with opened(path, "rb") as file:
+            lines = iter(lambda: file.readline(_LONGEST + 1), b"")
+            for number, line in enumerate(lines, 1):
+                where = f"line {number} of {path}"
+                short = len(line) <= _LONGEST
+                checks.need(short, f"{where} is longer than {_LONGEST:,} bytes", ClientError)
                 yield where, line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise ClientError(f"{where} is not text in UTF-8: {error}") from None
+    except UnicodeDecodeError as error:
+        raise ClientError(f"{where} is not text in UTF-8: {error}") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ClientError(f"{path} cannot be unpacked: {error}") from None
 
 
 def _lines(path: Path) -> Iterator[Any]:
@@ -287,24 +283,27 @@ def _at_once(metadata: Any, path: Path) -> int:
     This is necessary because a few bytes of such a file can represent any number of equal values,
     or repeat one long text.
     """
-    most = _BATCH
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        row = 0
-        for i in range(group.num_columns):
-            column, size = group.column(i), _NUMBER_BYTES
-            if column.physical_type == "BYTE_ARRAY":  # one text may take all bytes of the column
-                size += column.total_uncompressed_size
-            if metadata.schema.column(i).max_repetition_level:  # one row may hold all values
-                size *= max(1, column.num_values)
-            row += size
-        checks.need(
-            row <= _BATCH_BYTES,
-            f"{path} may hold rows of {row:,} bytes, and at most {_BATCH_BYTES:,} are read at once:"
-            " write it with smaller row groups",
-            ClientError,
-        )
-        most = min(most, max(1, _BATCH_BYTES // max(row, 1)))
-    return most
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    rows = [
+        sum(_bytes(group.column(i), metadata.schema.column(i)) for i in range(group.num_columns))
+        for group in groups
+    ]
+    largest = max(rows, default=0)
+    checks.need(
+        largest <= _BATCH_BYTES,
+        f"{path} may hold rows of {largest:,} bytes, and at most {_BATCH_BYTES:,} are read at once:"
+        " write it with smaller row groups",
+        ClientError,
+    )
+    return max(1, min(_BATCH, _BATCH_BYTES // max(largest, 1)))
+
+
+def _bytes(column: Any, form: Any) -> int:
+    """Return how many bytes of a row a column of a Parquet file may take."""
+    text = column.physical_type == "BYTE_ARRAY"  # one text may take all bytes of the column
+    several = form.max_repetition_level  # one row may hold all values
+    size: int = _NUMBER_BYTES + (column.total_uncompressed_size if text else 0)
+    return size * max(1, column.num_values) if several else size
 
 
 def _differing(header: list[str], where: str) -> list[str]:

@@ -208,7 +208,6 @@ def exact_client(
     epsilon = checks.real("epsilon", client.epsilon if epsilon is None else epsilon, 0, closed="()")
     delta = checks.real("delta", client.delta if delta is None else delta, 0, 1, closed="[)")
     tree = Tree(checks.integer("ways", ways, 1, 10**8))
-    values = list(range(client.k) if client.values is None else client.values)
     found: Row = {"findings": replay(client, tapes=tapes)}
     # if the client draws from another source and keeps epsilon, two inputs have one report each in
     # so many calls with probability 1e-6
@@ -230,7 +229,9 @@ def exact_client(
         found["loss"], found["report"], found["pair"] = max(losses, key=lambda one: one[0])
     except Stop as stop:
         found["reason"] = str(stop)
-    return ExactResult(epsilon, delta, values, seconds=time.perf_counter() - start, **found)
+    return ExactResult(
+        epsilon, delta, _values(client), seconds=time.perf_counter() - start, **found
+    )
 
 
 def replay(
@@ -250,23 +251,27 @@ def replay(
         Number of tapes.
     """
     client, tape = _client(client, inputs), Tape()
+    calls: list[list[Any]] = [[] for _ in range(client.k)]
     # imports and compilation take place before anything is replaced
     client.perturb(np.array([0]), np.random.default_rng())
-    ways: list[tuple[int, str, Any, list[str], Any]] = []
     try:
         with replaced(tape):
             for tape.number in range(checks.integer("tapes", tapes, 1)):
-                for at in range(client.k):
+                for at, own in enumerate(calls):
                     one, two = (
-                        (at, _ask(client, at, tape), tape.position, tape.seeds, tape.start)
+                        (_ask(client, at, tape), tape.seeds, tape.start, tape.position)
                         for _ in range(2)
                     )
                     if one != two:  # or the client remembers, and draws no more
                         tape.stop(MOVED)
-                    ways.append(one)
+                    own.append(one)
     except Stop as stop:
         return [Finding("unknown", str(stop))]
-    return _findings(list(range(client.k) if client.values is None else client.values), ways, tapes)
+    return _findings(_values(client), tapes, *zip(*(zip(*own) for own in calls)))
+
+
+def _values(client: Client) -> list[Input]:
+    return list(range(client.k) if client.values is None else client.values)
 
 
 def _client(client: Any, inputs: Sequence[Input] | None) -> Client:
@@ -345,25 +350,30 @@ def _loss(curve: list[tuple[str, float, float]], delta: float) -> tuple[float, s
     return best
 
 
-def _findings(values: list[Input], ways: list[Any], tapes: int) -> list[Finding]:
-    """Return what the same coins show, by the report, position and seeds of each call."""
-    found, rows = [], [[way for way in ways if way[0] == at] for at in range(len(values))]
-    fixed = all(len({way[1] for way in row}) == 1 for row in rows)
-    seeds = [row[0][3] if all(way[3] == row[0][3] for way in row) else [] for row in rows]
-    undrawn = all(way[2] == way[4] for way in ways)
-    differ = fixed and len({row[0][1] for row in rows}) > 1
+def _findings(
+    values: list[Input], tapes: int, reports: Any, seeds: Any, starts: Any, ends: Any
+) -> list[Finding]:
+    """Return what the same coins show.
+
+    For each input and tape, `reports` and `seeds` are those of a call. The tape was read from
+    `starts` to `ends`.
+    """
+    found = []
+    fixed, undrawn = all(len({*own}) == 1 for own in reports), starts == ends
+    same = [own[0] if all(each == own[0] for each in own) else [] for own in seeds]
+    differ = fixed and len({own[0] for own in reports}) > 1
     if differ:
-        kind = "violation" if undrawn or all(seeds) else "suspect"
+        kind = "violation" if undrawn or all(same) else "suspect"
         text = f"each input has one report in {2 * tapes} calls, and the reports differ"
         found.append(Finding(kind, text + (": no coins are drawn" if undrawn else "")))
     elif fixed:
         found.append(Finding("constant", "all inputs have the same report whatever the coins"))
-    for value, seed in zip(values, seeds):
+    for value, seed in zip(values, same):
         if seed:
             kind = "violation" if differ else "defect"
             found.append(Finding(kind, f"{value!r}: {', '.join(seed)} whatever the coins"))
-    other = [v for v, row in zip(values, rows) if [w[2] for w in row] != [w[2] for w in rows[0]]]
-    if other and not any(seeds):
+    other = [value for value, own in zip(values, ends) if own != ends[0]]
+    if other and not any(same):
         text = f"{values[0]!r} and {other[0]!r} use different amounts of randomness"
         found.append(Finding("draws", text))
     return found
