@@ -198,7 +198,9 @@ class Client(LocalRandomizer):
         values = checks.values(values, self.k)
         if self.on_error != ON_ERROR[0]:
             return self._reports_or_errors(values, rng)
-        inputs = self._copied(values)
+        inputs: Reports = values.copy() if self.batched else values.tolist()
+        if self.values is not None:  # each call gets copies, which the client may change
+            inputs = [copy.deepcopy(self.values[v]) for v in values]
         try:
             reports = (
                 self.function(inputs, rng)
@@ -238,12 +240,6 @@ class Client(LocalRandomizer):
         except Exception:  # it cannot be pickled, or not be found there
             return None
         return there(Client.perturb, values, np.random.default_rng(seed))
-
-    def _copied(self, values: Array) -> Reports:
-        """Copies of the users' inputs, which the client may change."""
-        if self.values is not None:
-            return [copy.deepcopy(self.values[v]) for v in values]
-        return values.copy() if self.batched else values.tolist()
 
     def _single_report(self, value: Input) -> Reports:
         report = self.function(value)

@@ -50,7 +50,7 @@ class Recordings(Client):
         """Continue after the first `position` reports of each file."""
         if self.__dict__.get("at") == position:
             return
-        readers = [_reader(path) for path in self.paths]
+        readers = [READERS[_suffix(path)](path) for path in self.paths]
         first, second = (next(reader) for reader in readers)
         checks.need(
             None in (first, second) or first == second,
@@ -102,7 +102,7 @@ class Recordings(Client):
 
     def _begin(self, path: Path) -> list[dict[str, Any]]:
         """Return those of the first reports of a file that have named fields."""
-        rows = itertools.islice(_reader(path), 1, 1 + _BATCH)
+        rows = itertools.islice(READERS[_suffix(path)](path), 1, 1 + _BATCH)
         return [row for row in rows if isinstance(row, dict)]
 
     def clock(self, event: str) -> str:
@@ -188,10 +188,6 @@ def recorded(
     return recordings
 
 
-def _reader(path: Path) -> Iterator[Any]:
-    return READERS[_suffix(path)](path)
-
-
 def _suffix(path: Path) -> str:
     """Return the suffix of a file's name, without that of its compression."""
     return path.suffixes[-2] if path.suffix == ".gz" and len(path.suffixes) > 1 else path.suffix
@@ -240,8 +236,8 @@ def _table(path: Path) -> Iterator[Any]:
         except csv.Error as error:
             raise ClientError(f"{where} is not a row of CSV on one line: {error}") from None
         if header is None:
-            header = _differing(row, where)
-            yield _several(header)
+            header = row
+            yield _columns(header, where)
             continue
         checks.need(
             len(row) == len(header),
@@ -264,8 +260,8 @@ def _parquet(path: Path) -> Iterator[Any]:
     number = 0
     try:
         with parquet.ParquetFile(path) as file:
-            header = _differing(file.schema_arrow.names, str(path))
-            yield _several(header)
+            header = file.schema_arrow.names
+            yield _columns(header, str(path))
             for batch in file.iter_batches(_at_once(file.metadata, path)):
                 for row in batch.to_pylist():
                     number += 1
@@ -306,16 +302,13 @@ def _bytes(column: Any, form: Any) -> int:
     return size * max(1, column.num_values) if several else size
 
 
-def _differing(header: list[str], where: str) -> list[str]:
-    """Return names of columns, after checking that they differ, because a report would lose one of
-    two columns with the same name."""
+def _columns(header: list[str], where: str) -> list[str]:
+    """Return the names of columns that become part of a report, that is, of several columns.
+
+    The names differ, because a report would lose one of two columns with the same name.
+    """
     twice = repeated(header)
     checks.need(twice is None, f"{where} names column {twice!r} twice", ClientError)
-    return header
-
-
-def _several(header: list[str]) -> list[str]:
-    """Return the names that become part of a report; the name of a single column does not."""
     return header if len(header) > 1 else []
 
 

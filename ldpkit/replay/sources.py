@@ -53,6 +53,7 @@ class Tape:
     """
 
     number, turn, reason = 0, 0, ""
+    pick: Callable[[Sequence[float], str], int]  # a position, as likely as its mass
 
     def __init__(self) -> None:
         self.legacy, self.generator = _Legacy(self), _Generator(self)
@@ -92,10 +93,6 @@ class Tape:
         """Return a whole number below another."""
         self.drawn += 1
         return self.stream.getrandbits(count.bit_length() + 64) % count if count > 1 else 0
-
-    def pick(self, masses: Sequence[float], words: str) -> int:
-        """Return a position, as likely as its mass."""
-        raise NotImplementedError
 
     def real(self, base: type) -> Any:
         """Return a generator of NumPy with this tape, or ``None`` if its draws are to be forked."""
