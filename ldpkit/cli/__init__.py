@@ -1,5 +1,7 @@
-"""The command line: `audit` and `sure` for clients and mechanisms of one value, `papers` for the
-other auditors, `sweep` for grids, and the shared parts in `base` and `target`.
+"""The command line.
+
+The commands are in `audit` and `sure`, those of other auditors in `papers`, and grids in `sweep`.
+The modules `base` and `target` hold the parts that commands share.
 
 Exit status of a command:
 

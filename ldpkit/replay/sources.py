@@ -39,7 +39,7 @@ class Stop(BaseException):
 
 
 class Tape:
-    """What gives a client its coins, the same for the same `number`.
+    """A source of coins for a client, which gives the same coins for the same `number`.
 
     A subclass may decide each coin otherwise. It then has `uniform`, `below` and `pick`, and its
     method `real` returns ``None``.
