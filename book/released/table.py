@@ -29,8 +29,8 @@ from clients import ALPHA, Released, audit_released
 
 import ldpkit
 from ldpbook import paths
-from ldpkit.executors import Processes, count, isolated
 from ldpkit.digests import replace
+from ldpkit.executors import Processes, count, isolated
 
 HERE = Path(__file__).parent
 ADAPTERS = (flwr_clients, opendp_clients, pure_ldp_clients, multi_freq_ldpy_clients, diffprivlib_clients, ldp_toolbox_clients,

@@ -1,4 +1,7 @@
-"""The command line, with one file per auditor and the shared parts in `base`.
+"""The command line.
+
+The commands are in `audit` and `sure`, those of other auditors in `papers`, and grids in `sweep`.
+The modules `base` and `target` hold the parts that commands share.
 
 Exit status of a command:
 
@@ -19,8 +22,6 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from .messages import brief
-
 if TYPE_CHECKING:
     import click
 
@@ -31,7 +32,7 @@ _INTERRUPTED = 130  # as shells give it
 
 def commands() -> "click.Group":
     """Return all commands, imported."""
-    from . import audit, exact, gradient, kv, rad, refine, stored, sure, sweep  # noqa: F401
+    from . import audit, papers, sure, sweep  # noqa: F401
     from .group import cli
 
     return cli
@@ -57,21 +58,20 @@ def main(
         signal.signal(signal.SIGINT, _interrupted)  # before anything that takes time
     import click
 
+    from .group import brief, cli
+
     status = 4
     try:
         if sys.stdout is None:  # the result could not be read
             raise OSError("standard output is closed")
-        from .group import cli
-
         result = (command or cli).main(arguments, prog_name=name, standalone_mode=False)
     except click.Abort:
         message, status = "interrupted", _INTERRUPTED
     except SystemExit:  # click exits with 1 if a pipe is closed, but 1 means a violation
         sys.exit(status)
-    except click.ClickException as error:
-        message, status = error.format_message(), 2
-    except ValueError as error:
-        message, status = str(error), 2
+    except (click.ClickException, ValueError) as error:
+        told = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        message, status = told, 2
     except ModuleNotFoundError as error:
         from ..digests import missing
 

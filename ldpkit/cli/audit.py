@@ -1,8 +1,8 @@
-"""The commands ``ldpkit audit``, ``rates`` and ``list`` for mechanisms and clients."""
+"""The commands ``ldpkit audit``, ``rates``, ``exact``, ``list`` and ``cache``."""
 
 import functools
+import shutil
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -10,14 +10,29 @@ import click
 from .. import attacks, checks, stats
 from ..auditors import Audit
 from ..auditors.result import PairResult, Row, finite
+from ..jit import CACHE
 from ..mechanisms import MECHANISMS, takes
+from ..mechanisms.separate import SeparateClient
+from ..replay import ExactResult, exact_client
 from ..reports.base import ROUTES, log_ratio
 from ..types import Pair, Word
-from .base import Count, Line, Number, as_json, cli, conclude, options, strict, write
+from .base import (
+    FAILED,
+    Line,
+    as_json,
+    cli,
+    conclude,
+    integer,
+    number,
+    options,
+    strict,
+    titled,
+    write,
+)
 from .sure import bets, refuse, show, sure, writable
-from .target import anything, mechanism_of, mechanism_options, target_of
+from .target import anything, listed, mechanism_of, mechanism_options, target_of
 
-__all__ = ["audit", "list_mechanisms", "rates"]
+__all__ = ["audit", "cache", "exact", "list_mechanisms", "rates"]
 
 
 @cli.command("list")
@@ -35,6 +50,21 @@ def list_mechanisms() -> None:
 
 
 @cli.command()
+@click.option("--clear", is_flag=True, help="Remove the machine code.")
+def cache(clear: bool) -> None:
+    """Print the size of the compiled machine code, which can be compiled again.
+
+    The finished cells of `ldpkit sweep` are not changed.
+    """
+    folder = CACHE / "numba"
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    if clear and folder.exists():
+        shutil.rmtree(folder)
+    place = "removed from" if clear else "in"
+    click.echo(f"machine code: {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB {place} {folder}")
+
+
+@cli.command()
 @anything
 @click.option(
     "--attack",
@@ -43,7 +73,7 @@ def list_mechanisms() -> None:
 )
 @click.option(
     "--pair",
-    type=Number(),
+    type=number,
     nargs=2,
     multiple=True,
     help="The two audited inputs (may be repeated).  [default: those furthest apart]",
@@ -53,10 +83,7 @@ def list_mechanisms() -> None:
 @bets
 @strict
 @as_json
-@click.pass_context
-def audit(
-    ctx: click.Context, /, until_sure: bool, threads: int, strict: bool, as_json: bool, **words: Any
-) -> None:
+def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: Any) -> int:
     """Audit a mechanism, or any client, with a distinguishability attack.
 
     Every attack audits both directions of every pair, and alpha is divided among these questions.
@@ -65,137 +92,48 @@ def audit(
     inputs.
     """
     names, pairs = list(words["attack"]) or ["guess"], words["pair"] or (None,)
-    if len(set(names)) < len(names) or len(set(pairs)) < len(pairs):
-        raise click.UsageError(
-            "--attack and --pair may be repeated, but not with the same value twice"
-        )
+    checks.need(
+        len(set(names)) == len(names) and len(set(pairs)) == len(pairs),
+        "--attack and --pair may be repeated, but not with the same value twice",
+    )
     if not (words["mechanism"] or words["report"] or words["attack"]):
         words |= {"report": "any", "attack": (attacks.Learned.name,)}
         until_sure = True  # nothing is known about the reports, so the audit learns
     if until_sure:
-        if threads != 1:
-            raise click.UsageError(f"--threads do not speed up --until-sure, got {threads}")
-        sure(ctx, words, as_json, strict)
-        return
+        checks.need(threads == 1, f"--threads do not speed up --until-sure, got {threads}")
+        return sure(words, as_json, strict)
     refuse(words)
-    if words["recordings"]:
-        raise click.UsageError("--recordings need --until-sure")
-    if words["html"] and len(names) * len(pairs) > 1:
-        raise click.UsageError("--html shows one result: give one --attack and one --pair")
+    checks.need(not words["recordings"], "--recordings need --until-sure")
+    checks.need(
+        len(names) * len(pairs) == 1 or not words["html"],
+        "--html shows one result: give one --attack and one --pair",
+    )
     writable(words)
     target, inputs, delta = target_of(words, threads)
-    if inputs is not None:
-        raise click.UsageError("--inputs name those of a client with --report any")
-    counted = {name: words[name] for name in ("trials", "alpha", "faithful")}
-    shared: Row = {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
-    planned = [Audit(target, names, pair=pair, **counted, **shared) for pair in pairs]
+    checks.need(inputs is None, "--inputs name those of a client with --report any")
+    shared: Row = {name: words[name] for name in ("trials", "alpha", "faithful")}
+    shared |= {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
+    planned = [Audit(target, names, pair=pair, **shared) for pair in pairs]
     results = [result for plan in planned for result in plan.run(words["seed"])]
     show(results[0], words)
-    conclude(ctx, [(result, _table(result)) for result in results], as_json, strict)
-
-
-@cli.command()
-@mechanism_options
-@click.option(
-    "--attack", default="guess", show_default=True, help=f"One of {', '.join(attacks.ATTACKS)}."
-)
-@click.option(
-    "--pair", type=Number(), nargs=2, help="The two inputs.  [default: those furthest apart]"
-)
-@click.option(
-    "--trials",
-    type=Count(),
-    default=10**6,
-    show_default=True,
-    help="Reports per input for which a threshold is chosen, if the event has one.",
-)
-@as_json
-def rates(
-    mechanism: str | None, attack: str, pair: Pair | None, trials: int, as_json: bool, **own: Word
-) -> None:
-    """Print the exact rates of an attack's event, and the largest loss of any event.
-
-    Nothing is drawn at random.
-    """
-    if mechanism is None:
-        raise click.UsageError("give a --mechanism")
-    if own["delta"] and not takes(mechanism, "delta"):
-        raise click.UsageError(f"mechanism {mechanism} does not take delta, got {own['delta']:g}")
-    target = mechanism_of(mechanism, own)
-    chosen = attacks.make(attack).choose(
-        target, checks.integer("trials", trials, 1, 10**12), stats.tail_mass(0.01)
-    )
-    inputs, exact = target.pair(pair), chosen.rates(target, pair)
-    if exact is None:
-        raise ValueError(
-            f"mechanism must have known rates of the attack {chosen.name}, got {target!r}: audit"
-            " its reports"
-        )
-    report_type: Any = target.report_type
-    route = "unknown"
-    if isinstance(chosen, attacks.Guess | attacks.TwoValueTest):
-        route = chosen.route(target)
-    row = {
-        "mechanism": target.name,
-        **target.parameters,
-        "attack": chosen.name,
-        "pair": list(inputs),
-        "tpr": exact[0],
-        "fpr": exact[1],
-        "epsilon": log_ratio(*exact),
-        "loss": report_type.loss(inputs),
-        "claim": target.epsilon,
-        "route": route,
-    }
-    lines = [
-        ("mechanism", titled(target.name, target.parameters)),
-        ("attack", f"{chosen.name}, {inputs[0]} against {inputs[1]}"),
-        ("rates", f"tpr = {exact[0]:.10g}, fpr = {exact[1]:.10g}"),
-        ("epsilon", f"{row['epsilon']:.10g} is ln(tpr / fpr)"),
-        ("loss", f"{row['loss']:.10g} is the largest of any event, claimed {target.epsilon:g}"),
-        ("route", ROUTES.get(route, route)),
-    ]
-    write(
-        {key: finite(value) for key, value in row.items()},
-        lines,
-        "Exact: nothing was drawn.",
-        as_json,
-    )
-
-
-def titled(name: str, parameters: Mapping[str, object]) -> str:
-    """Return a mechanism with its parameters in one line."""
-    named = ", ".join(
-        f"{key} = {value}" for key, value in parameters.items() if key not in ("epsilon", "delta")
-    )
-    return f"{name} ({named})" if named else name
+    return conclude([(result, _table(result)) for result in results], as_json, strict)
 
 
 def _table(result: PairResult) -> list[Line]:
     row = result.row()
+    claim = "none" if row["claim"] is None else f"epsilon = {row['claim']:g}"
+    origin = "all real" if result.faithful else "sampled from the exact distribution"
     exact = (
         "unknown, like the exact distribution of these reports"
         if result.exact is None
         else f"{result.exact:.4f} (sd {result.exact_sd:.4f}) is its expectation"
     )
+    pairs = [f"{each['pair'][0]} against {each['pair'][1]}" for each in result.directions]
     return [
         ("mechanism", titled(result.mechanism, result.parameters)),
-        (
-            "claim",
-            ("none" if row["claim"] is None else f"epsilon = {row['claim']:g}")
-            + f", delta = {result.delta:g}",
-        ),
-        (
-            "attack",
-            f"{result.attack}, {result.trials:,} reports per input"
-            + (", all real" if result.faithful else ", sampled from the exact distribution"),
-        ),
-        (
-            "pair",
-            ", and ".join(
-                f"{row['pair'][0]} against {row['pair'][1]}" for row in result.directions
-            ),
-        ),
+        ("claim", f"{claim}, delta = {result.delta:g}"),
+        ("attack", f"{result.attack}, {result.trials:,} reports per input, {origin}"),
+        ("pair", ", and ".join(pairs)),
         ("counts", ", ".join(f"{key} = {value:,}" for key, value in result.counts.items())),
         ("rates", ", ".join(f"{key} = {value:.6f}" for key, value in result.rates.items())),
         ("epsilon_emp", f"{result.epsilon_emp:.4f} as the paper computes it"),
@@ -210,3 +148,112 @@ def _table(result: PairResult) -> list[Line]:
         ),
         ("seconds", f"{result.seconds:.2f}"),
     ]
+
+
+# --- nothing is drawn -----------------------------------------------------------------------------
+
+
+@cli.command()
+@mechanism_options
+@click.option(
+    "--attack", default="guess", show_default=True, help=f"One of {', '.join(attacks.ATTACKS)}."
+)
+@click.option(
+    "--pair", type=number, nargs=2, help="The two inputs.  [default: those furthest apart]"
+)
+@click.option(
+    "--trials",
+    type=integer,
+    default=10**6,
+    show_default=True,
+    help="Reports per input for which a threshold is chosen, if the event has one.",
+)
+@as_json
+def rates(
+    mechanism: Any, attack: str, pair: Pair | None, trials: int, as_json: bool, **own: Word
+) -> int:
+    """Print the exact rates of an attack's event, and the largest loss of any event.
+
+    Nothing is drawn at random.
+    """
+    checks.need(mechanism is not None, "give a --mechanism")
+    checks.need(
+        not own["delta"] or takes(mechanism, "delta"),
+        f"mechanism {mechanism} does not take delta, got {own['delta'] or 0:g}",
+    )
+    target: Any = mechanism_of(mechanism, own)
+    chosen = attacks.make(attack).choose(
+        target, checks.integer("trials", trials, 1, 10**12), stats.tail_mass(0.01)
+    )
+    inputs, exact = target.pair(pair), chosen.rates(target, pair)
+    checks.need(
+        exact is not None,
+        f"mechanism must have known rates of the attack {chosen.name}, got {target!r}: audit its"
+        " reports",
+    )
+    known = isinstance(chosen, attacks.Guess | attacks.TwoValueTest)
+    route = chosen.route(target) if known else "unknown"
+    row = {
+        "mechanism": target.name,
+        **target.parameters,
+        "attack": chosen.name,
+        "pair": list(inputs),
+        "tpr": exact[0],
+        "fpr": exact[1],
+        "epsilon": log_ratio(*exact),
+        "loss": target.report_type.loss(inputs),
+        "claim": target.epsilon,
+        "route": route,
+    }
+    lines = [
+        ("mechanism", titled(target.name, target.parameters)),
+        ("attack", f"{chosen.name}, {inputs[0]} against {inputs[1]}"),
+        ("rates", f"tpr = {exact[0]:.10g}, fpr = {exact[1]:.10g}"),
+        ("epsilon", f"{row['epsilon']:.10g} is ln(tpr / fpr)"),
+        ("loss", f"{row['loss']:.10g} is the largest of any event, claimed {target.epsilon:g}"),
+        ("route", ROUTES.get(route, route)),
+    ]
+    plain = {key: finite(value) for key, value in row.items()}
+    return write(plain, lines, "Exact: nothing was drawn.", as_json)
+
+
+_STARTS = 10
+
+
+@cli.command()
+@click.option("--client", required=True, metavar="MODULE:FUNCTION",
+              help="An importable client f(values, rng) or f(value).")  # fmt: skip
+@click.option("--inputs", required=True, metavar="JSON", help="List of inputs of any type.")
+@click.option("--epsilon", type=float, required=True, help="The claim.")
+@click.option("--delta", type=float, default=0.0, show_default=True, help="Delta of the claim.")
+@options(exact_client, only=("ways", "tapes"))
+@as_json
+def exact(client: str, inputs: str, as_json: bool, ways: int, tapes: int, **claim: Any) -> int:
+    """Compute the exact loss of a client by running every way through its code.
+
+    Exit status: 0 if the exact loss keeps the claim. 1 if it exceeds the claim by more than 1e-9. 2
+    if the input is invalid. 4 if the distribution cannot be computed, so that an audit of reports
+    is next.
+    """
+
+    def start() -> ExactResult:
+        separate = SeparateClient.of(client, values=listed(inputs), report="any", **claim)
+        return separate.function(functools.partial(exact_client, ways=ways, tapes=tapes))
+
+    result = start()
+    # a client with a secret that it drew at its start seems to draw no coins
+    undrawn = result.status == "violation" and min(map(len, result.ways)) == 1
+    if undrawn and any(start().ways != result.ways for _ in range(_STARTS)):
+        result = result._replace(
+            reason="another start of the client has another distribution", ways=(), findings=[]
+        )
+    number = sum(map(len, result.ways))
+    lines = [
+        ("client", client),
+        ("claim", f"epsilon = {result.epsilon:g}, delta = {result.delta:g}"),
+        ("ways", f"{number:,} for {len(result.inputs)} inputs, in {result.seconds:.2f} s"),
+        *(("for", text.removeprefix("for ")) for text in result.leading()),
+        *result.findings,
+    ]
+    write(result.row(), lines, result.verdict, as_json)
+    return {"none found": 0, "violation": 1, "not exact": FAILED}[result.status]

@@ -1,9 +1,10 @@
 """Parts that all commands share: the group, types of options, and the output of results."""
 
+import functools
 import inspect
 import json
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar, get_args
 
 import click
@@ -17,52 +18,44 @@ __all__ = [
     "cli",
     "FAILED",
     "Command",
-    "Count",
-    "Number",
+    "Line",
     "as_json",
     "conclude",
     "described",
+    "integer",
+    "number",
     "options",
     "strict",
+    "titled",
+    "together",
     "write",
 ]
 
 FAILED = 4
 _STATUS = {"none found": 0, "violation": 1, "inconclusive": 0, "not valid": FAILED}
-_STRICT = _STATUS | {"inconclusive": 3}
 
 Line = tuple[str, str]  # name and text of one row of a table
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Count(click.ParamType):  # type: ignore[type-arg]  # older releases of click take no argument
-    """A whole number that may be written as ``1e6``."""
-
-    name = "integer"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read a whole number exactly; numbers such as 2**53 + 1 are no floats."""
-        for read in (int, float):
-            try:
-                if read(value) == int(read(value)):
-                    return int(read(value))
-            except (ValueError, OverflowError):
-                pass
-        self.fail(f"{value!r} is not a whole number", param, ctx)
-
-
-class Number(Count):
-    """A number, which becomes an integer if it is whole."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read a number; a whole number becomes an integer."""
+def integer(value: Any) -> int:
+    """Read a whole number that may be written as ``1e6``, exactly; 2**53 + 1 is no float."""
+    for read in (int, float):
         try:
-            number = float(value)
-        except (TypeError, ValueError):
-            self.fail(f"{value!r} is not a number", param, ctx)
-        return super().convert(value, param, ctx) if number.is_integer() else number
+            if read(value) == int(read(value)):
+                return int(read(value))
+        except (ValueError, OverflowError):
+            pass
+    raise click.BadParameter(f"{value!r} is not a whole number")
+
+
+def number(value: Any) -> float:
+    """Read a number, which becomes an integer if it is whole."""
+    try:
+        read = float(value)
+    except (TypeError, ValueError):
+        raise click.BadParameter(f"{value!r} is not a number") from None
+    return integer(value) if read.is_integer() else read
 
 
 class Real(click.types.FloatParamType):
@@ -80,36 +73,34 @@ def described(*documents: object) -> dict[str, str]:
     It is the first sentence about the parameter in the first docstring that describes it.
     """
     meanings: dict[str, str] = {}
-    for document in documents:
-        section = (
-            (inspect.getdoc(document) or "")
-            .partition("Parameters\n----------\n")[2]
-            .partition("\n\n")[0]
-        )
-        for names, text in re.findall(r"^(\S.*)\n((?:    .*\n?)+)", section, re.M):
-            sentence = re.split(r"(?<=\.) (?=[A-Z])", " ".join(text.replace("`", "").split()))[0]
+    for text in map(inspect.getdoc, documents):
+        section = (text or "").partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+        for names, meaning in re.findall(r"^(\S.*)\n((?:    .*\n?)+)", section, re.M):
+            sentence = re.split(r"(?<=\.) (?=[A-Z])", " ".join(meaning.replace("`", "").split()))[0]
             if not sentence.startswith(("See ", "As in ")):
-                meanings |= {
-                    name: sentence
-                    for name in names.partition(" : ")[0].split(", ")
-                    if name not in meanings
-                }
+                meanings = dict.fromkeys(names.partition(" : ")[0].split(", "), sentence) | meanings
     return meanings
 
 
 _OPTION_TYPES: dict[type, Row] = {
     bool: {"is_flag": True},
-    int: {"type": Count()},
+    int: {"type": integer},
     float: {"type": Real()},
     str: {},
 }
+
+
+def together(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return one decorator in the place of several, which stand in the order of the help."""
+    return lambda command: functools.reduce(
+        lambda made, decorator: decorator(made), reversed(decorators), command
+    )
 
 
 def options(
     source: Callable[..., object],
     *documents: object,
     only: Collection[str] = (),
-    without: Collection[str] = (),
     own: bool = False,
     **changed: Row,
 ) -> Callable[[Command], Command]:
@@ -123,49 +114,43 @@ def options(
         A function, or a class with its fields.
     *documents
         Further objects whose docstrings describe the parameters.
-    only, without : collection of str
-        Names of the parameters to take or to leave out. By default all are taken.
+    only : collection of str
+        Names of the parameters to take. By default all are taken.
     own : bool
         Whether the parameters belong to some choices only, so that none is required.
     **changed : dict
         Further arguments of `click.option` by parameter. The argument ``flag`` renames the option.
     """
-    meaning = described(source, *documents)
-
-    def give(command: Command) -> Command:
-        for name, p in reversed(list(inspect.signature(source).parameters.items())):
-            wanted = checks.bare(p.annotation)
-            plain = next((t for t in _OPTION_TYPES if t in (wanted, *get_args(wanted))), None)
-            if plain is None or name in without or (only and name not in only):
-                continue
-            free = p.default is p.empty
-            option: Row = {"help": meaning.get(name), "required": free and not own}
-            option |= (
-                _OPTION_TYPES[plain]
-                | ({} if free or own else {"default": p.default, "show_default": True})
-                | changed.get(name, {})
-            )
-            flag = option.pop("flag", f"--{name.replace('_', '-')}")
-            command = click.option(flag, name, **option)(command)
-        return command
-
-    return give
+    meaning, made = described(source, *documents), []
+    for name, p in inspect.signature(source).parameters.items():
+        wanted = checks.bare(p.annotation)
+        plain = next((t for t in _OPTION_TYPES if t in (wanted, *get_args(wanted))), None)
+        if plain is None or (only and name not in only):
+            continue
+        free = p.default is p.empty
+        option: Row = {"help": meaning.get(name), "required": free and not own}
+        if not (free or own):
+            option |= {"default": p.default, "show_default": True}
+        option |= _OPTION_TYPES[plain] | changed.get(name, {})
+        flag = option.pop("flag", f"--{name.replace('_', '-')}")
+        made.append(click.option(flag, name, **option))
+    return together(*made)
 
 
-def as_json(command: Command) -> Command:
-    """Give a command the option ``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+strict = click.option(
+    "--strict", is_flag=True, help="Exit with status 3 if the audit is inconclusive."
+)
 
 
-def strict(command: Command) -> Command:
-    """Give a command the option ``--strict``."""
-    return click.option(
-        "--strict", is_flag=True, help="Exit with status 3 if the audit is inconclusive."
-    )(command)
+def titled(name: str, parameters: Mapping[str, object]) -> str:
+    """Return a mechanism with its parameters in one line."""
+    named = [f"{key} = {x}" for key, x in parameters.items() if key not in ("epsilon", "delta")]
+    return f"{name} ({', '.join(named)})" if named else name
 
 
-def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> None:
-    """Print a result as one JSON object, or as a table.
+def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> int:
+    """Print a result as one JSON object, or as a table, and return the exit status 0.
 
     Parameters
     ----------
@@ -184,19 +169,14 @@ def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> None:
         for key, text in lines:
             click.echo(f"{key:<12} {text}")
         click.echo(verdict)
+    return 0
 
 
-def conclude(
-    ctx: click.Context, shown: Iterable[tuple[AuditResult, list[Line]]], as_json: bool, strict: bool
-) -> None:
-    """Print results with their tables, and exit with the gravest of their statuses."""
-    statuses = set()
+def conclude(shown: list[tuple[AuditResult, list[Line]]], as_json: bool, strict: bool) -> int:
+    """Print results with their tables, and return the gravest of their exit statuses."""
     for result, lines in shown:
-        write(
-            result.to_dict(),
-            [*lines, *(("warning", text) for text in result.warnings)],
-            result.verdict,
-            as_json,
-        )
-        statuses.add((_STRICT if strict else _STATUS)[result.status])
-    ctx.exit(next(status for status in (FAILED, 1, 3, 0) if status in statuses))
+        warnings = [("warning", text) for text in result.warnings]
+        write(result.to_dict(), [*lines, *warnings], result.verdict, as_json)
+    known = _STATUS | ({"inconclusive": 3} if strict else {})
+    statuses = {known[result.status] for result, _ in shown}
+    return next(status for status in (FAILED, 1, 3, 0) if status in statuses)

@@ -1,41 +1,39 @@
-"""The group of all commands, each of which is imported when it is called."""
+"""The group of all commands, each of which is imported when it is called, and their messages."""
 
 import importlib
+import re
 
 import click
 
 from .. import __version__
 
-__all__ = ["COMMANDS", "cli"]
+__all__ = ["COMMANDS", "brief", "cli"]
 
 COMMANDS = {
     "audit": ("audit", "Audit a mechanism, or any client, with a distinguishability attack."),
     "audit-gradient": (
-        "gradient",
+        "papers",
         "Audit a randomised gradient: can the server tell which of two gradients a client sent?",
     ),
-    "audit-kv": ("kv", "Audit a key-value mechanism with KV-Auditor."),
+    "audit-kv": ("papers", "Audit a key-value mechanism with KV-Auditor."),
     "audit-shuffle": (
-        "gradient",
+        "papers",
         "Audit shuffled LDP-SGD: can the server tell apart two batches that differ in a gradient?",
     ),
     "bound": (
         "sure",
         "Bound epsilon by counts of your own, if event and n were chosen before the reports.",
     ),
-    "cache": (
-        "stored",
-        "Print the size of the compiled machine code, which can be compiled again.",
-    ),
-    "calibrate": ("rad", "Find the least noise that keeps an accepted risk."),
-    "exact": ("exact", "Compute the exact loss of a client by running every way through its code."),
+    "cache": ("audit", "Print the size of the compiled machine code, which can be compiled again."),
+    "calibrate": ("papers", "Find the least noise that keeps an accepted risk."),
+    "exact": ("audit", "Compute the exact loss of a client by running every way through its code."),
     "list": ("audit", "List the mechanisms by family, one line each."),
     "plan": (
         "sure",
         "Estimate how many reports, and how much time, the proof of a suspected leak would need.",
     ),
     "rad": (
-        "rad",
+        "papers",
         "Print the exact reconstruction advantage of a protocol, or bound epsilon by counts.",
     ),
     "rates": (
@@ -43,7 +41,7 @@ COMMANDS = {
         "Print the exact rates of an attack's event, and the largest loss of any event.",
     ),
     "refine": (
-        "refine",
+        "papers",
         "Choose the parameter of an adaptive protocol and compare it with the classical ones.",
     ),
     "resume": (
@@ -73,3 +71,22 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="ldpkit")
 def cli() -> None:
     """Audit local differential privacy."""
+
+
+_LONG, _MOST = 200, 2000  # characters of a value in a message, and of a message
+
+
+def brief(message: str) -> str:
+    """Return a message in one line, in which long values are shortened."""
+    line = re.sub(
+        rf"""(?<!\w)'[^']{{{_LONG},}}'|(?<!\w)"[^"]{{{_LONG},}}"|\S{{{_LONG},}}""",
+        lambda value: _cut(value[0], _LONG // 2),
+        " ".join(message.split()),
+    )
+    return _cut(line, _MOST)
+
+
+def _cut(text: str, most: int) -> str:
+    """Return a text without its middle, if it is longer than so many characters."""
+    cut = f" ...({len(text) - most:,} characters)... "
+    return text if len(text) <= most else text[: most * 3 // 4] + cut + text[-most // 4 :]

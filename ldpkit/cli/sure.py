@@ -1,6 +1,5 @@
 """Sequential audits: ``ldpkit audit --until-sure``, ``resume``, ``plan`` and ``bound``."""
 
-import hashlib
 import json
 import math
 import re
@@ -14,20 +13,18 @@ import click
 from .. import __version__, attacks, betting, checks, stats
 from ..auditors.report_html import OPENING, counted, leading, page
 from ..auditors.result import PairResult, Row
-from ..digests import replace, replaceable
+from ..digests import digest, replace, replaceable
 from ..mechanisms import Client
 from ..sequential import SequentialAudit
 from ..sequential.loop import Run
 from ..sequential.result import SequentialResult
-from ..stats import down
-from .base import Command, Count, Line, as_json, cli, conclude, strict, write
-from .claim import claims, curve_of
-from .target import mechanism_of, mechanism_options, target_of
+from ..stats import epsilon_buehler
+from .base import Line, as_json, cli, conclude, integer, options, strict, together, write
+from .target import claims, curve_of, mechanism_of, mechanism_options, target_of
 
 __all__ = ["bets", "bound", "plan", "resume", "show", "sure", "writable"]
 
 _PAIRS = 12  # most inputs with --all-pairs, because more would share too little wealth
-_FILE = click.Path(dir_okay=False, path_type=Path)
 _OPENING = '{"ldpkit": '
 # files that the options write, each with a description and its beginning
 _OUTPUTS = {
@@ -38,40 +35,33 @@ _BETS = (
     "claim", "mu", "claim_points", "claim_lines", "all_pairs", "within", "max_time", "independent",
     "save",
 )  # fmt: skip
+_FILE = click.Path(dir_okay=False)
 
 HTML = click.option("--html", type=_FILE, help="Write a report for others into one file.")
-TIME = click.option("--max-time", type=float, help="Seconds after which to stop.")
+TIME = options(SequentialAudit, only=["max_time"], own=True)
 
-
-def bets(command: Command) -> Command:
-    """Give a command the options of a sequential audit."""
-    command = claims(command)
-    for option in (
-        HTML,
-        click.option("--save", type=_FILE, help="Keep the audit in this file for `ldpkit resume`."),
-        click.option("--independent", is_flag=True, help="Recordings of different inputs are"
-                     " independent, so bet faster (no effect on a live client)."),
-        TIME,
-        click.option("--within", type=float, help="Distance from bound to claim at which to stop."),
-        click.option("--all-pairs", is_flag=True, help="Bet on every pair of the inputs."),
-        click.option("--until-sure", is_flag=True, help="Bet, and stop when the claim is refuted or"
-                     " --trials are spent."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+bets = together(
+    click.option("--until-sure", is_flag=True, help="Bet, and stop when the claim is refuted or"
+                 " --trials are spent."),
+    click.option("--all-pairs", is_flag=True, help="Bet on every pair of the inputs."),
+    options(SequentialAudit, only=["independent", "within", "max_time"], own=True),
+    click.option("--save", type=_FILE, help="Keep the audit in this file for `ldpkit resume`."),
+    HTML,
+    claims,
+)  # fmt: skip
+"""The options of a sequential audit."""
 
 
 def refuse(given: Row) -> None:
     """Refuse the options of a sequential audit without --until-sure."""
     for name in _BETS:
-        if given.pop(name) not in (None, False):
-            raise click.UsageError(f"--{name.replace('_', '-')} needs --until-sure")
+        flag = f"--{name.replace('_', '-')}"
+        checks.need(given.pop(name) in (None, False), f"{flag} needs --until-sure")
 
 
 def planned(words: Row) -> SequentialAudit:
     """Return the audit that the options of ``ldpkit audit --until-sure`` describe."""
-    if len(words["pair"]) > 1:
-        raise click.UsageError("give one --pair, or --all-pairs of --inputs")
+    checks.need(len(words["pair"]) < 2, "give one --pair, or --all-pairs of --inputs")
     claim, attack = curve_of(words), list(words["attack"])
     if claim is not None:
         attack = attack or [attacks.Learned.name]
@@ -82,19 +72,20 @@ def planned(words: Row) -> SequentialAudit:
     learned = attack and {*attack} == {attacks.Learned.name}
     if learned and isinstance(target, Client) and pair is None:
         if words["all_pairs"]:
-            click.echo(
-                "--all-pairs changes nothing: each input is compared with the others", err=True
-            )
+            note = "--all-pairs changes nothing: each input is compared with the others"
+            click.echo(note, err=True)
     elif words["all_pairs"]:
         report_type: Any = target.report_type
         inputs = list(range(min(report_type.domain, _PAIRS + 1))) if inputs is None else inputs
-        if len(inputs) > _PAIRS:
-            raise click.UsageError(
-                f"--all-pairs takes {_PAIRS} inputs at most: name them with --inputs"
-            )
+        checks.need(
+            len(inputs) <= _PAIRS,
+            f"--all-pairs takes {_PAIRS} inputs at most: name them with --inputs",
+        )
     elif inputs is not None:
-        if len(inputs) != 2 or pair is not None:
-            raise click.UsageError("give two --inputs, or --all-pairs of them, and then no --pair")
+        checks.need(
+            len(inputs) == 2 and pair is None,
+            "give two --inputs, or --all-pairs of them, and then no --pair",
+        )
         pair, inputs = (inputs[0], inputs[1]), None
     return SequentialAudit(
         target,
@@ -108,24 +99,24 @@ def planned(words: Row) -> SequentialAudit:
     )
 
 
-def sure(
-    ctx: click.Context, words: Row, as_json: bool, strict: bool, begun: Run | None = None
-) -> None:
+def sure(words: Row, as_json: bool, strict: bool, begun: Run | None = None) -> int:
     """Run a sequential audit, or go on with a run that has `begun`, and print its result."""
     writable(words)
-    if words["save"] and words["html"] and Path(words["save"]) == Path(words["html"]):
-        raise click.UsageError(f"--save and --html must name two files, got {words['html']} twice")
+    save, html = (words[name] and Path(words[name]) for name in ("save", "html"))
+    checks.need(
+        not save or save != html, f"--save and --html must name two files, got {html} twice"
+    )
     run = begun or planned(words).start(words["seed"])
     kept = time.monotonic()
     for _ in run.pieces():
-        if words["save"] and time.monotonic() - kept > 1:
-            _keep(words, run)
+        if save and time.monotonic() - kept > 1:
+            _keep(save, words, run)
             kept = time.monotonic()
     result = run.result
-    if words["save"]:
-        _keep(words, run)
+    if save:
+        _keep(save, words, run)
     show(result, words, "--until-sure")
-    conclude(ctx, [(result, _table(result))], as_json, strict)
+    return conclude([(result, _table(result))], as_json, strict)
 
 
 def writable(words: Row) -> None:
@@ -141,40 +132,38 @@ def show(result: PairResult, words: Row, *flags: str) -> None:
         replace(Path(words["html"]), page(result, _repeat(words, *flags)))
 
 
-def _keep(words: Row, run: Run) -> None:
+def _keep(path: Path, words: Row, run: Run) -> None:
     """Write all that `resume` needs, in one atomic step."""
-    plain = {
-        name: str(value) if isinstance(value, Path) else value for name, value in words.items()
-    }
-    text = {"ldpkit": __version__, "audit": plain, "run": run.state()}
-    text["check"] = _check(text)
-    replace(Path(words["save"]), json.dumps(text))
+    text = {"ldpkit": __version__, "audit": words, "run": run.state()}
+    replace(path, json.dumps(text | {"check": _check(text)}))
 
 
 def _check(kept: Row) -> str:
     """Return a digest of all other entries of a file, which detects changes."""
-    rest = {name: value for name, value in kept.items() if name != "check"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+    return digest({name: value for name, value in kept.items() if name != "check"})
 
 
 def _repeat(words: Row, *flags: str) -> str:
     """Return the command that repeats the audit."""
     command = ["ldpkit", "audit", *flags]
     for name, value in words.items():
-        flag = f"--{name.replace('_', '-')}"
+        if name in ("html", "save"):
+            continue
         for given in value if name in ("attack", "pair") else [value]:
-            if given is True:
-                command.append(flag)
-            elif given not in (None, False, "") and name not in ("html", "save"):
-                command += [flag, *map(str, given if isinstance(given, (list, tuple)) else [given])]
+            if given not in (None, False, ""):
+                parts = given if isinstance(given, (list, tuple)) else [given]
+                command += [
+                    f"--{name.replace('_', '-')}",
+                    *map(str, () if given is True else parts),
+                ]
     return shlex.join(command)
 
 
 def _table(result: SequentialResult) -> list[Line]:
-    claim, bound = result.claimed, down(result.lower)
+    claim, bound = result.claimed, stats.down(result.lower)
     if result.curve is not None:
         claim += f", which implies epsilon = {result.claim:g}"
-        bound = f"mu = {down(result.mu_lower)}" if result.mu_lower else "none"
+        bound = f"mu = {stats.down(result.mu_lower)}" if result.mu_lower else "none"
     e_value = "nothing is claimed" if result.e_value is None else f"{result.e_value:.4g}"
     origin = "all reports real" if result.faithful else "sampled from the exact distribution"
     return [
@@ -200,16 +189,15 @@ def _table(result: SequentialResult) -> list[Line]:
 @click.option("--client", metavar="MODULE:FUNCTION", help="The client of the audit.")
 @click.option("--command", metavar="PROGRAM", help="The program of the audit.")
 @click.option("--recordings", nargs=2, metavar="FIRST SECOND", help="The recordings of the audit.")
-@click.option("--trials", type=Count(), help="Reports per input, including those before the stop.")
+@click.option("--trials", type=integer, help="Reports per input, including those before the stop.")
 @TIME
 @HTML
 @strict
 @as_json
-@click.pass_context
 def resume(
-    ctx: click.Context, /, file: Path, trials: int | None, max_time: float | None,
-    html: Path | None, strict: bool, as_json: bool, **again: Any,
-) -> None:  # fmt: skip
+    file: Path, trials: int | None, max_time: float | None, html: str | None, strict: bool,
+    as_json: bool, **again: Any,
+) -> int:  # fmt: skip
     """Go on with an audit that --save has kept, after a violation too, to raise the bound.
 
     No program that the file names is run. Give the --client, --command or --recordings of the audit
@@ -223,37 +211,30 @@ def resume(
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise click.UsageError(f"{file} is no audit that was kept: {error}") from error
     for name, given in again.items():
-        if bool(given) != bool(words.get(name)):
-            flag, own = f"--{name}", words.get(name) or words.get("mechanism")
-            raise click.UsageError(
-                f"{flag} must be left out: {file} is an audit of {own}"
-                if given
-                else f"{flag} must name what {file} is an audit of"
-            )
-        words[name] = given
-    if trials is not None:
-        words["trials"] = trials
+        own = words.get(name) or words.get("mechanism")
+        checks.need(given or not words.get(name), f"--{name} must name what {file} is an audit of")
+        checks.need(
+            not given or words.get(name), f"--{name} must be left out: {file} is an audit of {own}"
+        )
+    words |= again | ({} if trials is None else {"trials": trials})
     try:
         begun = planned(words).start(words["seed"], state)
     except KeyError as error:
         raise click.UsageError(f"{file} was kept by another release: {error} is missing") from error
     except (ValueError, TypeError, AttributeError, IndexError, ArithmeticError) as error:
         raise click.UsageError(f"{file} cannot be resumed: {error}") from error
-    sure(ctx, words, as_json, strict, begun)
+    return sure(words, as_json, strict, begun)
 
 
 def _kept(file: Path) -> Row:
     """Read an audit that was kept, and refuse any other file by its beginning."""
     with file.open(encoding="utf-8") as lines:
-        text = lines.read(len(_OPENING))
-        if text != _OPENING:
-            raise ValueError(f"it does not begin with {_OPENING}")
-        text += lines.read()
-    kept: Row = json.loads(text)
-    if kept["ldpkit"] != __version__:
-        raise ValueError(f"ldpkit {kept['ldpkit']} kept it, and this is {__version__}")
-    if kept["check"] != _check(kept):
-        raise ValueError("it was changed")
+        opening = lines.read(len(_OPENING))
+        checks.need(opening == _OPENING, f"it does not begin with {_OPENING}")
+        kept: Row = json.loads(opening + lines.read())
+    release = kept["ldpkit"]
+    checks.need(release == __version__, f"ldpkit {release} kept it, and this is {__version__}")
+    checks.need(kept["check"] == _check(kept), "it was changed")
     return kept
 
 
@@ -274,28 +255,25 @@ def _kept(file: Path) -> Row:
 def plan(
     mechanism: str | None, suspected: float | None, attack: str, tpr: float | None,
     fpr: float | None, alpha: float, rate: float, as_json: bool, **own: Any,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Estimate how many reports, and how much time, the proof of a suspected leak would need.
 
     Give --mechanism, the claimed --epsilon and the --suspected one. Or give --epsilon, and --tpr
     and --fpr of an event.
     """
     claim, delta, alpha = own["epsilon"], own["delta"] or 0.0, stats.significance(alpha)
-    if claim is None or (mechanism is None) == (tpr is None or fpr is None):
-        raise click.UsageError(
-            "give --epsilon, and either --mechanism with --suspected or --tpr with --fpr"
-        )
+    checks.need(
+        claim is not None and (mechanism is None) != (tpr is None or fpr is None),
+        "give --epsilon, and either --mechanism with --suspected or --tpr with --fpr",
+    )
     rate = checks.real("rate", rate, 0, closed="()")
     rates = (tpr, fpr)
     if mechanism is not None:
-        if suspected is None:
-            raise click.UsageError("--mechanism needs the epsilon that is --suspected")
+        checks.need(suspected is not None, "--mechanism needs the epsilon that is --suspected")
         target = mechanism_of(mechanism, own | {"epsilon": suspected})
         rates = attacks.make(attack).choose(target, 10**6, stats.tail_mass(alpha)).rates(target)
-        if rates is None:
-            raise ValueError(
-                f"mechanism must have known rates of the attack {attack}, got {mechanism}"
-            )
+        unknown = f"mechanism must have known rates of the attack {attack}, got {mechanism}"
+        checks.need(rates is not None, unknown)
     p, q = (checks.real(name, r, 0, 1) for name, r in zip(("tpr", "fpr"), rates))
     growth, goal = betting.joint_growth(p, q, claim, delta), -math.log(alpha)
     growth = growth if growth > 1e-12 else 0.0  # rounding alone may reach this
@@ -306,52 +284,52 @@ def plan(
         ("growth", f"{growth:.6g} nats per report of each input at most"),
     ]
     if not growth:
-        write(row, lines, "These rates keep the claim: no number of reports refutes it.", as_json)
-        return
+        verdict = "These rates keep the claim: no number of reports refutes it."
+        return write(row, lines, verdict, as_json)
     # Two directions share the wealth. Bets that do not know the rates needed 1.0 to 1.3 times as
     # many reports in four measured cases.
     least, usual = goal / growth, (goal + math.log(4)) / growth
-    row |= {"least": least, "reports": math.ceil(usual), "seconds": 2 * usual / rate}
+    reports, seconds = math.ceil(usual), 2 * usual / rate
+    row |= {"least": least, "reports": reports, "seconds": seconds}
     lines += [
-        (
-            "reports",
-            f"about {math.ceil(usual):,} per input, never fewer than {least:,.1f} on average",
-        ),
-        ("time", f"about {2 * usual / rate:,.3g} seconds at {rate:,.6g} reports per second"),
+        ("reports", f"about {reports:,} per input, never fewer than {least:,.1f} on average"),
+        ("time", f"about {seconds:,.3g} seconds at {rate:,.6g} reports per second"),
     ]
-    write(row, lines, f"An audit until sure would find it, wrong with {alpha:g} at most.", as_json)
+    verdict = f"An audit until sure would find it, wrong with {alpha:g} at most."
+    return write(row, lines, verdict, as_json)
 
 
 @cli.command()
-@click.option(
-    "--tp", type=Count(), required=True, help="Reports of the first input with the event."
+@options(
+    epsilon_buehler,
+    tp={"help": "Reports of the first input with the event."},
+    fp={"help": "Reports of the second with the event."},
+    trials={"flag": "--n", "help": "Reports of each input."},
+    alpha={"required": False, "default": 0.01, "show_default": True, "help": "Significance."},
+    delta={"help": "Delta of the claim."},
 )
-@click.option("--fp", type=Count(), required=True, help="Reports of the second with the event.")
-@click.option("--n", type=Count(), required=True, help="Reports of each input.")
-@click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance.")
-@click.option("--delta", type=float, default=0.0, show_default=True, help="Delta of the claim.")
 @as_json
-def bound(tp: int, fp: int, n: int, alpha: float, delta: float, as_json: bool) -> None:
+def bound(tp: int, fp: int, trials: int, alpha: float, delta: float, as_json: bool) -> int:
     """Bound epsilon by counts of your own, if event and n were chosen before the reports."""
-    checks.integer("n", n, 1)
-    tail = stats.tail_mass(alpha, "valid")
+    n, tail = checks.integer("n", trials, 1), stats.tail_mass(alpha, "valid")
     lower = max(0.0, float(stats.epsilon_lower(tp, fp, n, delta, tail=tail)))
-    low = float(stats.clopper_pearson(tp, n, tail)[0])
-    high = float(stats.clopper_pearson(fp, n, tail)[1])
+    low, high = stats.clopper_pearson(tp, n, tail)[0], stats.clopper_pearson(fp, n, tail)[1]
     # the choice of the bound does not depend on the counts
     able = n <= stats.MOST_TRIALS and alpha >= stats.LEAST_ALPHA
-    sharper = stats.epsilon_buehler(tp, fp, n, alpha, delta) if able else None
-    row = {"tp": tp, "fp": fp, "n": n, "alpha": alpha, "delta": delta, "tpr_low": low,
-           "fpr_high": high, "lower": lower, "sharper": sharper}  # fmt: skip
-    level = stats.confidence(alpha, share=False)
+    sharper = epsilon_buehler(tp, fp, n, alpha, delta) if able else None
+    level, best = stats.confidence(alpha, share=False), lower if sharper is None else sharper
+    row = {"tp": tp, "fp": fp, "n": n, "alpha": alpha, "delta": delta, "tpr_low": float(low),
+           "fpr_high": float(high), "lower": lower, "sharper": sharper}  # fmt: skip
     lines = [
         ("counts", f"{tp:,} and {fp:,} of {n:,}"),
         ("rates", f"first at least {low:.6g}, second at most {high:.6g}"),
-        ("lower", f"{down(lower, 6)} at level {level}, delta = {delta:g}, from two intervals"),
+        (
+            "lower",
+            f"{stats.down(lower, 6)} at level {level}, delta = {delta:g}, from two intervals",
+        ),
     ]
     if sharper is not None:
-        both = f"{down(sharper, 6)} at the same level, from both counts together"
+        both = f"{stats.down(sharper, 6)} at the same level, from both counts together"
         lines.append(("sharper", both))
-    best = lower if sharper is None else sharper
-    verdict = f"With {stats.confidence(alpha)} confidence epsilon is at least {down(best)}."
-    write(row, lines, verdict, as_json)
+    verdict = f"With {stats.confidence(alpha)} confidence epsilon is at least {stats.down(best)}."
+    return write(row, lines, verdict, as_json)

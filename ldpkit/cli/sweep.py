@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from .. import checks, digests, executors
+from .. import digests, executors
 from .. import sweep as sweeps
 from ..auditors import AUDITS
+from ..checks import integer, need, one_of
 from ..digests import digest, replaceable
 from ..mechanisms import MECHANISMS
 from ..mechanisms.client import load
+from ..reports.anything import repeated
 from ..types import Row
-from .base import FAILED, Count, cli
-from .messages import brief
+from .base import FAILED, cli, options
+from .group import brief
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,24 +38,23 @@ class _Loader(yaml.SafeLoader):
     """Loader of YAML with two changes: ``1e6`` is a number, and a repeated key is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for i, name in enumerate(names):
-            if name in names[:i]:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {name!r} is given twice", node.start_mark
-                )
+        twice = repeated(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+        if twice is not None:
+            raise yaml.constructor.ConstructorError(
+                problem=f"key {twice!r} is given twice", problem_mark=node.start_mark
+            )
         return super().construct_mapping(node, deep=deep)
 
-
-def _exponent(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
-    number = float(node.value)
-    return int(number) if number.is_integer() else number
+    def exponent(self, node: yaml.ScalarNode) -> float:
+        """Return the number of a text such as ``1e6``, as an integer if it is whole."""
+        number = float(node.value)
+        return int(number) if number.is_integer() else number
 
 
 _Loader.add_implicit_resolver(
     "!exponent", re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
 )
-_Loader.add_constructor("!exponent", _exponent)
+_Loader.add_constructor("!exponent", _Loader.exponent)
 
 
 def parsed(text: bytes) -> Any:
@@ -66,16 +67,18 @@ def parsed(text: bytes) -> Any:
     """
     loader = _Loader(text)
     node = loader.get_single_node()
-    size = 0 if node is None else _size(node, {})
-    if size > sweeps.MAX_CELLS:
-        raise ValueError(f"at most {sweeps.MAX_CELLS} values can be written out, got {size}")
+    size = _size(node, {})
+    need(
+        size <= sweeps.MAX_CELLS,
+        f"at most {sweeps.MAX_CELLS} values can be written out, got {size}",
+    )
     return None if node is None else loader.construct_document(node)
 
 
-def _size(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
+def _size(node: Any, known: dict[Any, int]) -> int:
     """Return the number of values of a node, where every alias counts again."""
     if node not in known:
-        parts = [] if isinstance(node, yaml.ScalarNode) else node.value
+        parts = node.value if isinstance(node, yaml.CollectionNode) else []
         pairs = itertools.chain(*(part if isinstance(part, tuple) else (part,) for part in parts))
         known[node] = 1 + sum(_size(part, known) for part in pairs)
     return known[node]
@@ -119,38 +122,37 @@ class Plan:
         self,
         audit: str,
         seed: int,
-        grid: object,
-        fixed: object = None,
-        out: object = None,
+        grid: Any,
+        fixed: Any = None,
+        out: Any = None,
         *,
         allow: Collection[str] = (),
     ) -> None:
-        self.audit = checks.one_of("audit", audit, AUDITS)
-        self.seed = checks.integer("seed", seed, 0)
+        self.audit, self.seed = one_of("audit", audit, AUDITS), integer("seed", seed, 0)
         self.fixed = _names("fixed", {} if fixed is None else fixed)
-        if not isinstance(grid, (dict, list)):
-            raise ValueError(
-                f"grid must map parameters to lists of values, or list cells, got {grid!r}"
-            )
+        need(
+            isinstance(grid, (dict, list)),
+            f"grid must map parameters to lists of values, or list cells, got {grid!r}",
+        )
         for part in [grid] if isinstance(grid, dict) else grid:
-            twice = sorted(self.fixed.keys() & _names("grid", part).keys())
-            if twice:
-                raise ValueError(f"{twice[0]} must be given in the grid or fixed, not in both")
+            for twice in sorted(self.fixed.keys() & _names("grid", part).keys()):
+                raise ValueError(f"{twice} must be given in the grid or fixed, not in both")
         self.cells = (
             sweeps.cells([cell | self.fixed for cell in sweeps.cells(grid)]) if grid else []
         )
-        if not self.cells:
-            raise ValueError(f"grid must hold at least one cell, got {grid!r}")
-        if out is not None and (not isinstance(out, str) or not out):
-            raise ValueError(f"out must be the name of a file, got {out!r}")
+        need(self.cells, f"grid must hold at least one cell, got {grid!r}")
         self.out = out
+        need(
+            out is None or (isinstance(out, str) and out),
+            f"out must be the name of a file, got {out!r}",
+        )
         for cell in self.cells:
             module, colon, _ = str(cell.get("mechanism")).partition(":")
-            if colon and not any(f"{module}.".startswith(f"{each}.") for each in allow):
-                raise ValueError(
-                    f"cell {cell}: client {cell['mechanism']!r} would be imported and run as you:"
-                    f" --allow {module} lets it"
-                )
+            need(
+                not colon or any(f"{module}.".startswith(f"{each}.") for each in allow),
+                f"cell {cell}: client {cell.get('mechanism')!r} would be imported and run as you:"
+                f" --allow {module} lets it",
+            )
         if allow:
             sys.path.insert(0, os.getcwd())  # for clients, and workers inherit it
         for cell in sweeps.progress(self.cells, len(self.cells), "checking"):
@@ -173,17 +175,17 @@ class Plan:
 
     def _check(self, **cell: object) -> None:
         """Make the audit of one cell, which checks its parameters."""
-        if "seed" in cell:
-            raise ValueError(
-                "seed must stand outside the grid, because every cell derives its own seed from it"
-            )
-        checks.integer("runs", cell.pop("runs", 1), 1)
+        need(
+            "seed" not in cell,
+            "seed must stand outside the grid, because every cell derives its own seed from it",
+        )
+        integer("runs", cell.pop("runs", 1), 1)
         AUDITS[self.audit].of(**cell)
 
 
-def _names(where: str, value: object) -> Row:
-    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
-        raise ValueError(f"{where} must map names of parameters to values, got {value!r}")
+def _names(where: str, value: Any) -> Row:
+    named = isinstance(value, dict) and all(isinstance(name, str) for name in value)
+    need(named, f"{where} must map names of parameters to values, got {value!r}")
     return value
 
 
@@ -204,28 +206,26 @@ def read(path: str | Path, allow: Collection[str] = ()) -> Plan:
         If the file is invalid. The message names the file and the error.
     """
     try:
-        try:
-            checks.need(Path(path).is_file(), "a sweep is described by a regular file")
-            with Path(path).open("rb") as file:
-                text = file.read(_LONGEST + 1)
-            checks.need(len(text) <= _LONGEST, f"longer than {_LONGEST:,} bytes")
-            content = parsed(text)
-        except yaml.YAMLError as error:
-            raise ValueError(f"not YAML: {error}") from error
-        except RecursionError:
-            raise ValueError("values are nested too deeply, or hold themselves") from None
-        if not isinstance(content, dict):
-            raise ValueError(f"a sweep is described by keys and values, got {content!r}")
-        known = inspect.signature(Plan).parameters
-        wanted = {name: p for name, p in known.items() if p.kind is not p.KEYWORD_ONLY}
+        need(Path(path).is_file(), "a sweep is described by a regular file")
+        with Path(path).open("rb") as file:
+            text = file.read(_LONGEST + 1)
+        need(len(text) <= _LONGEST, f"longer than {_LONGEST:,} bytes")
+        content = parsed(text)
+        need(isinstance(content, dict), f"a sweep is described by keys and values, got {content!r}")
+        keys = inspect.signature(Plan).parameters
+        wanted = {name: p.default for name, p in keys.items() if name != "allow"}
         for name in content:
-            checks.one_of("key", name, wanted)
-        missing = [
-            name for name, p in wanted.items() if p.default is p.empty and name not in content
-        ]
-        if missing:
-            raise ValueError(f"key {missing[0]} is missing; the keys are {', '.join(wanted)}")
+            one_of("key", name, wanted)
+        for name, default in wanted.items():
+            need(
+                name in content or default is not inspect.Parameter.empty,
+                f"key {name} is missing; the keys are {', '.join(wanted)}",
+            )
         return Plan(**content, allow=allow)
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path}: not YAML: {error}") from error
+    except RecursionError:
+        raise ValueError(f"{path}: values are nested too deeply, or hold themselves") from None
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -246,7 +246,6 @@ def _table(plan: Plan, text: str) -> bool:
 @click.option(
     "--scheduler", metavar="ADDRESS", help="A running Dask scheduler, such as tcp://127.0.0.1:8786."
 )
-@click.option("--workers", type=Count(), help="Processes of this machine.  [default: one per core]")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -258,23 +257,20 @@ def _table(plan: Plan, text: str) -> bool:
     multiple=True,
     help="Module from which clients of the grid may be imported (may be repeated).",
 )
-@click.option("--limit", type=float, help="Seconds after which a cell fails.")
-@click.option(
-    "--store",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of finished cells.  [default: beside the table]",
+@options(
+    sweeps.sweep,
+    only=("workers", "store", "limit"),
+    workers={"help": "Processes of this machine.  [default: one per core]"},
+    store={
+        "type": click.Path(file_okay=False, path_type=Path),
+        "help": "Folder of finished cells.  [default: beside the table]",
+    },
+    limit={"help": "Seconds after which a cell fails."},
 )
-@click.pass_context
 def sweep(
-    ctx: click.Context,
-    config: Path,
-    scheduler: str | None,
-    workers: int | None,
-    out: Path | None,
-    allow: tuple[str, ...],
-    limit: float | None,
-    store: Path | None,
-) -> None:
+    config: Path, scheduler: str | None, workers: int | None, out: Path | None,
+    allow: tuple[str, ...], limit: float | None, store: Path | None,
+) -> int:  # fmt: skip
     """Run a grid of audits described by the file CONFIG (YAML).
 
     The table has all finished cells at any time. The same command continues a sweep that was
@@ -284,10 +280,10 @@ def sweep(
     computed. 4 if there is no such cluster, or if some cells failed while all others are finished.
     Violations are rows of the table, not a status.
     """
-    if scheduler is not None and workers is not None:
-        raise click.UsageError(
-            "--workers are processes of this machine; with --scheduler the cluster has its own"
-        )
+    need(
+        scheduler is None or workers is None,
+        "--workers are processes of this machine; with --scheduler the cluster has its own",
+    )
     workers = None if scheduler else executors.count(workers)
     plan, start = read(config, allow), time.monotonic()
     out = replaceable(
@@ -307,23 +303,15 @@ def sweep(
             executor = client.get_executor(pure=False)
         try:
             table = sweeps.sweep(
-                AUDITS[plan.audit].cell,
-                plan.cells,
-                seed=plan.seed,
-                workers=workers,
-                executor=executor,
-                store=store,
-                table=out,
-                label=config.stem,
-                limit=limit,
-            )
+                AUDITS[plan.audit].cell, plan.cells, seed=plan.seed, workers=workers,
+                executor=executor, store=store, table=out, label=config.stem, limit=limit,
+            )  # fmt: skip
         except sweeps.SweepError as error:
             table, failures = error.table, error.failures
     for cell, cause in failures:
-        failed = f"cell {cell} failed: {type(cause).__name__}: {cause}"
-        click.echo(f"ldpkit: {brief(failed)}", err=True)
+        click.echo(brief(f"ldpkit: cell {cell} failed: {type(cause).__name__}: {cause}"), err=True)
     click.echo(_summary(plan, table, len(failures), out) + f"; {time.monotonic() - start:.1f} s")
-    ctx.exit(FAILED if failures else 0)
+    return FAILED if failures else 0
 
 
 def _summary(plan: Plan, table: "pd.DataFrame", failed: int, out: Path) -> str:

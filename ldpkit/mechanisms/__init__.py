@@ -19,8 +19,7 @@ from .keyvalue import KeyValues
 from .longitudinal import Repeated
 from .multidimensional import BASES, RSFD
 from .pckv import PCKV, PCKVGRR, PCKVUE
-from .process import ClientError
-from .program import Program
+from .process import ClientError, Program
 from .recordings import recorded
 from .subset import ASS, SS, FloorSS
 from .unary import ASUE, AUE, OUE, SUE, FaultyUE

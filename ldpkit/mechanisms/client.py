@@ -5,10 +5,11 @@ import functools
 import importlib
 import inspect
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import PurePath
-from typing import Any, NoReturn
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -52,9 +53,7 @@ def load(path: str) -> Callable[..., Reports]:
         ClientError,
     )
     try:
-        function: Any = importlib.import_module(module)
-        for part in name.split("."):
-            function = getattr(function, part)
+        function: Any = operator.attrgetter(name)(importlib.import_module(module))
     except (Exception, SystemExit) as error:  # importing foreign code can raise anything
         raise ClientError(
             f"client {path!r} cannot be imported: {type(error).__name__}: {error}"
@@ -87,30 +86,8 @@ def _inputs(values: Sequence[Input]) -> tuple[Input, ...]:
     return given
 
 
-def _takes_one_value(function: Callable[..., object]) -> bool:
-    """Whether the callable has the form ``f(value) -> report`` rather than ``f(values, rng)``."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError) as error:
-        raise ClientError(
-            "client has no readable signature; wrap it in a Python function f(values, rng)"
-        ) from error
-    positional = [
-        p
-        for p in signature.parameters.values()
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    required = [p for p in positional if p.default is p.empty]
-    if len(required) == 2 or (
-        len(required) < 2 and len(positional) >= 2 and positional[1].name == "rng"
-    ):
-        return False
-    if len(required) == 1:
-        return True
-    raise ClientError(f"client must take (values, rng) or (value), its signature is {signature}")
-
-
 _MESSAGE_LENGTH = 200  # characters of an error's message in a report
+_POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 @dataclass(frozen=True)
@@ -145,10 +122,10 @@ class Client(LocalRandomizer):
     """
 
     function: Callable[..., Reports]
-    k: int = 0
-    report: str = "any"
-    epsilon: float = math.nan
-    delta: float = 0.0
+    k: Annotated[int, checks.rule(checks.integer, 2, MAX_DOMAIN)] = 0
+    report: Annotated[str, checks.rule(checks.one_of, FORMS)] = "any"
+    epsilon: Annotated[float, checks.rule(checks.real, 0, closed="()")] = math.nan
+    delta: Annotated[float, checks.rule(checks.real, 0, 1, closed="[)")] = 0.0
     name: str = "client"
     values: Sequence[Input] | None = None
     on_error: str = "stop"
@@ -157,19 +134,13 @@ class Client(LocalRandomizer):
         checks.one_of("on_error", self.on_error, ON_ERROR if self.report == "any" else ON_ERROR[:1])
         if self.values is not None:
             checks.one_of("report", self.report, ["any"])
-            checks.fix(self, values=_inputs(self.values))
+            values = _inputs(self.values)
             checks.need(
-                self.k in (0, len(self.values)),
+                self.k in (0, len(values)),
                 f"k must be left out if values are given, got {self.k!r}",
             )
-            checks.fix(self, k=len(self.values))
-        checks.fix(
-            self,
-            k=checks.integer("k", self.k, 2, MAX_DOMAIN),
-            epsilon=checks.real("epsilon", self.epsilon, 0, closed="()"),
-            delta=checks.real("delta", self.delta, 0, 1, closed="[)"),
-        )
-        checks.one_of("report", self.report, FORMS)
+            checks.fix(self, values=values, k=len(values))
+        super().__post_init__()
         checks.need(
             callable(self.function), f"client must be callable, got {self.function!r}", ClientError
         )
@@ -193,7 +164,21 @@ class Client(LocalRandomizer):
 
     @functools.cached_property
     def batched(self) -> bool:
-        return not _takes_one_value(self.function)
+        try:
+            signature = inspect.signature(self.function)
+        except (TypeError, ValueError) as error:
+            raise ClientError(
+                "client has no readable signature; wrap it in a Python function f(values, rng)"
+            ) from error
+        free = [p for p in signature.parameters.values() if p.kind in _POSITIONAL]
+        needed = sum(p.default is p.empty for p in free)
+        batched = needed == 2 or (needed < 2 and [p.name for p in free[1:2]] == ["rng"])
+        checks.need(
+            batched or needed == 1,
+            f"client must take (values, rng) or (value), its signature is {signature}",
+            ClientError,
+        )
+        return batched
 
     @property
     def parameters(self) -> Row:
@@ -213,20 +198,20 @@ class Client(LocalRandomizer):
         values = checks.values(values, self.k)
         if self.on_error != ON_ERROR[0]:
             return self._reports_or_errors(values, rng)
-        inputs = self._copied(values)
+        inputs: Reports = values.copy() if self.batched else values.tolist()
+        if self.values is not None:  # each call gets copies, which the client may change
+            inputs = [copy.deepcopy(self.values[v]) for v in values]
         try:
-            if not self.batched:
-                reports = [self._single_report(value) for value in inputs]
-            else:
-                reports = self.function(inputs, rng)
+            reports = (
+                self.function(inputs, rng)
+                if self.batched
+                else [self._single_report(value) for value in inputs]
+            )
         except NoClientError:
             raise
         except (Exception, SystemExit) as error:
-            raised = (
-                ""
-                if isinstance(error, ClientError)
-                else f"{self.called} raised {type(error).__name__}: "
-            )
+            known = isinstance(error, ClientError)
+            raised = "" if known else f"{self.called} raised {type(error).__name__}: "
             advice = "; --on-error report takes that for a report" if self.report == "any" else ""
             raise ClientError(f"{raised}{error}{advice}") from (error.__cause__ or error)
         checks.need(
@@ -254,20 +239,13 @@ class Client(LocalRandomizer):
             there = Process(self.called, functools.partial(copy.copy, self))
         except Exception:  # it cannot be pickled, or not be found there
             return None
-        reports: Array = there(Client.perturb, values, np.random.default_rng(seed))
-        return reports
-
-    def _copied(self, values: Array) -> Reports:
-        """Copies of the users' inputs, which the client may change."""
-        if self.values is not None:
-            return [copy.deepcopy(self.values[v]) for v in values]
-        return values.copy() if self.batched else values.tolist()
+        return there(Client.perturb, values, np.random.default_rng(seed))
 
     def _single_report(self, value: Input) -> Reports:
         report = self.function(value)
         count_begun()
         # read before the next call, which may use the same memory
-        return self._as_any([report])[0] if self.report == "any" else report
+        return self._checked_reports([report])[0] if self.report == "any" else report
 
     def _reports_or_errors(self, values: Array, rng: Rng) -> Array:
         """Return one report for each value, or a dictionary about the error."""
@@ -285,59 +263,47 @@ class Client(LocalRandomizer):
                 }
         return reports
 
+    def _need(self, holds: object, wanted: str, got: object) -> None:
+        checks.need(holds, f"{self.called} must return {wanted}, got {got}", ClientError)
+
     def _checked_reports(self, reports: Reports) -> Array:
         """Return reports as an array of the client's report type."""
-        read = {
-            "value": self._as_value,
-            "bits": self._as_bits,
-            "subset": self._as_subset,
-            "any": self._as_any,
-        }
-        return read[self.report](reports)
-
-    def _as_any(self, reports: Reports) -> Array:
-        try:
-            return self.report_type.read(reports, self.called)
-        except ValueError as error:
-            raise ClientError(str(error)) from None
-
-    def _refuse(self, wanted: str, got: object) -> NoReturn:
-        raise ClientError(f"{self.called} must return {wanted}, got {got}")
-
-    def _need(self, holds: object, wanted: str, got: object) -> None:
-        if not holds:
-            self._refuse(wanted, got)
-
-    def _integers(self, array: Array, low: int, wanted: str) -> Array:
-        """Return `array` as integers in ``low..k-1``."""
-        self._need(array.dtype.kind in "biuf", wanted, f"an array of {array.dtype}")
-        # NaN fails every comparison
-        bad = ~((array >= low) & (array < self.k) & (array == np.floor(array)))
-        if bad.any():
-            self._refuse(wanted, array[bad].flat[0])
-        return array.astype(np.int64)
+        if self.report == "any":
+            try:
+                return self.report_type.read(reports, self.called)
+            except ValueError as error:
+                raise ClientError(str(error)) from None
+        if self.report == "subset":
+            return self._subsets(reports)
+        if self.report == "value":
+            wanted = f"one integer in 0..{self.k - 1} per user"
+            return self._integers(self._array(reports, (), wanted), wanted)
+        wanted = f"{self.k} bits per user"
+        bits = self._array(reports, (self.k,), wanted)
+        sound = bits.dtype.kind in "biuf" and np.isin(bits, (0, 1)).all()
+        self._need(sound, wanted + " that are 0 or 1", "other entries")
+        return bits.astype(np.uint8)
 
     def _array(self, reports: Reports, each: tuple[int, ...], wanted: str) -> Array:
         """Return `reports` as an array of reports that each have the shape `each`."""
         try:
             array = np.asarray(reports)
         except ValueError as error:
-            self._refuse(wanted, f"ragged reports ({error})")
+            raise ClientError(
+                f"{self.called} must return {wanted}, got ragged reports ({error})"
+            ) from None
         self._need(array.shape[1:] == each, wanted, f"shape {array.shape}")
         return array
 
-    def _as_value(self, reports: Reports) -> Array:
-        wanted = f"one integer in 0..{self.k - 1} per user"
-        return self._integers(self._array(reports, (), wanted), 0, wanted)
+    def _integers(self, array: Array, wanted: str) -> Array:
+        """Return `array` as integers in ``0..k-1``."""
+        self._need(array.dtype.kind in "biuf", wanted, f"an array of {array.dtype}")
+        # NaN fails every comparison
+        bad = array[~((array >= 0) & (array < self.k) & (array == np.floor(array)))]
+        self._need(not bad.size, wanted, next(iter(bad), None))
+        return array.astype(np.int64)
 
-    def _as_bits(self, reports: Reports) -> Array:
-        wanted = f"{self.k} bits per user"
-        reports = self._array(reports, (self.k,), wanted)
-        sound = reports.dtype.kind in "biuf" and np.isin(reports, (0, 1)).all()
-        self._need(sound, wanted + " that are 0 or 1", "other entries")
-        return reports.astype(np.uint8)
-
-    def _as_subset(self, reports: Reports) -> Array:
+    def _subsets(self, reports: Reports) -> Array:
         wanted = f"a collection of distinct values in 0..{self.k - 1} per user"
         self._need(not any(isinstance(row, (str, bytes)) for row in reports), wanted, "text")
         try:
@@ -348,11 +314,13 @@ class Client(LocalRandomizer):
                 for row in reports
             ]
         except (TypeError, ValueError) as error:
-            self._refuse(wanted, f"something else ({error})")
-        out = np.full((len(rows), max(1, max(map(len, rows)))), -1, np.int64)
+            raise ClientError(
+                f"{self.called} must return {wanted}, got something else ({error})"
+            ) from None
+        out = np.full((len(rows), max([1, *map(len, rows)])), -1, np.int64)
         for i, row in enumerate(rows):
-            out[i, : len(row)] = self._integers(row, 0, wanted)
-        sorted_out = np.sort(out, axis=1)
-        twice = (sorted_out[:, 1:] == sorted_out[:, :-1]) & (sorted_out[:, 1:] >= 0)
+            out[i, : len(row)] = self._integers(row, wanted)
+        in_order = np.sort(out, axis=1)
+        twice = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] >= 0)
         self._need(not twice.any(), wanted, "a repeated value")
         return out

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import digests
 from .client import Client
-from .program import Program
+from .process import Program
 from .recordings import Recordings
 from .separate import SeparateClient
 

@@ -1,4 +1,5 @@
-"""A client's process, so that a client can neither end nor mislead what audits it."""
+"""Processes of clients: one that calls a client in Python, so that the client can neither end nor
+mislead what audits it, and programs in any language."""
 
 import contextlib
 import functools
@@ -8,20 +9,24 @@ import operator
 import os
 import pickle
 import queue
+import select
+import shlex
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import IO, Any, NoReturn
 
 from .. import checks, progress
+from ..reports.anything import parsed
 
-__all__ = ["ClientError", "Process"]
+__all__ = ["ClientError", "NoClientError", "Process", "Program"]
 
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv.pop());"
@@ -73,13 +78,21 @@ class Process:
 
     def __init__(self, called: str, make: Callable[[], object], threads: int = 1) -> None:
         calls = min(checks.integer("threads", threads, 1), _MOST_CALLS)
-        paths = json.dumps(sys.path)
         pairs, (ended, life) = [Pipe() for _ in range(calls)], os.pipe()
         with tempfile.TemporaryFile(buffering=0) as file:
             file.write(bytes(_NUMBER) + pickle.dumps(make))
             given = [ended, file.fileno(), *(there.fileno() for _, there in pairs)]
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-u", "-c", _START, called, *map(str, given), paths],
+                [
+                    sys.executable,
+                    "-P",
+                    "-u",
+                    "-c",
+                    _START,
+                    called,
+                    *map(str, given),
+                    json.dumps(sys.path),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=2,
                 pass_fds=given,
@@ -204,3 +217,108 @@ def _answer(called: str, pipe: Connection, client: Callable[[], object]) -> None
         pass
     except BaseException:  # a traceback helps nobody
         os._exit(1)
+
+
+# --- programs -------------------------------------------------------------------------------------
+
+_TAIL = 400  # characters of standard error in a message
+_LONGEST = 2**24  # largest number of bytes of a report
+
+
+class Program:
+    """A client ``f(value) -> report`` that runs as one process for all inputs.
+
+    It reads one JSON input a line and writes one JSON report a line. A process that has ended is
+    started again. A program that ends twice in a row without a report has failed.
+
+    Parameters
+    ----------
+    command : str or sequence of str
+        The program and its arguments, quoted as for a shell; but no shell runs it.
+    limit : float
+        Seconds that one report may take, including the start of the program; above 0.
+    """
+
+    def __init__(self, command: str | Sequence[str], limit: float = 10.0) -> None:
+        words = shlex.split(command) if isinstance(command, str) else list(command)
+        checks.need(words, f"command must name a program, got {command!r}")
+        self.words, self.limit = words, checks.real("limit", limit, 0, closed="()")
+        self._running: tuple[Any, IO[bytes]] | None = None  # a process and its standard error
+
+    def __repr__(self) -> str:
+        return shlex.join(self.words)
+
+    def __call__(self, value: Any) -> Any:
+        """Return the report for one value.
+
+        Raises
+        ------
+        ClientError
+            If the program cannot be started, does not answer in time, or ends twice without an
+            answer; also if it writes something else than one line of JSON. The message includes the
+            end of the program's standard error.
+        """
+        line, until = json.dumps(value), time.monotonic() + self.limit
+        # a program that ended after the previous report is started again
+        answer = self._ask(line, until) or self._ask(line, until)
+        if not answer:
+            self._fail(line, "ended without a report")
+        text, _, more = answer.partition(b"\n")
+        if more:
+            self._fail(line, f"wrote more than one line for one input: {more[:80]!r} follows")
+        try:
+            return parsed(text.decode("utf-8-sig"))
+        except ValueError as error:
+            self._fail(line, f"must write one report a line as JSON, got {text[:80]!r} ({error})")
+
+    def _ask(self, line: str, until: float) -> bytes:
+        """Return the program's answer to one line, which is empty if the program has ended."""
+        if self._running is None:
+            errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as it runs
+            pipe = subprocess.PIPE
+            try:
+                started: Any = subprocess.Popen(self.words, stdin=pipe, stdout=pipe, stderr=errors)
+            except OSError as error:
+                raise NoClientError(f"program {self!r} cannot be started: {error}") from error
+            self._running = started, errors
+        (process, _), answer = self._running, b""
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(f"{line}\n".encode())
+            process.stdin.flush()
+        while b"\n" not in answer:
+            left = max(0.0, until - time.monotonic())
+            if not select.select([process.stdout], [], [], left)[0]:
+                self._fail(line, f"did not report within {self.limit:g} seconds")
+            part = os.read(process.stdout.fileno(), 2**16)
+            answer += part
+            if not answer:
+                process.wait()
+                self.close()
+            if not part:  # the last line may lack its newline
+                return answer
+            if len(answer) > _LONGEST:
+                self._fail(line, f"wrote a report of more than {_LONGEST:,} bytes")
+        return answer
+
+    def close(self) -> None:
+        """End the process, if it runs."""
+        if self._running is None:
+            return
+        (process, errors), self._running = self._running, None
+        process.kill()
+        with contextlib.suppress(OSError), process:  # its end closes the pipes, and waits
+            pass
+        with errors:
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - _TAIL))
+            self._ended = errors.read().decode(errors="replace").strip(), process.returncode
+
+    def _fail(self, line: str, problem: str) -> NoReturn:
+        self.close()
+        errors, status = self._ended
+        tail = f"; its standard error ends with: {errors}" if errors else ""
+        ended = f" (exit status {status})" if status >= 0 else ""
+        raise ClientError(f"program {self!r} {problem}{ended}, input {line:.80}{tail}")
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self.close()

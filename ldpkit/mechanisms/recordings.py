@@ -39,6 +39,7 @@ class Recordings(Client):
     paths: tuple[Path, Path]
     fields: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    left: tuple[int, ...] = (0, 0)  # reports without a partner, after the end
 
     @property
     def parameters(self) -> Row:
@@ -47,32 +48,31 @@ class Recordings(Client):
 
     def seek(self, position: int) -> None:
         """Continue after the first `position` reports of each file."""
-        at, _ = self.__dict__.get("_place", (-1, ()))
-        if at != position:
-            readers = tuple(READERS[_suffix(path)](path) for path in self.paths)
-            first, second = (next(reader) for reader in readers)
-            checks.need(
-                None in (first, second) or first == second,
-                f"recordings must have the same columns, got {', '.join(first or ()) or 'one'} in"
-                f" {self.paths[0]} and {', '.join(second or ()) or 'one'} in {self.paths[1]}",
-                ClientError,
-            )
-            for reader in readers:
-                next(itertools.islice(reader, position, position), None)
-            self.__dict__["_place"] = position, readers
+        if self.__dict__.get("at") == position:
+            return
+        readers = [READERS[_suffix(path)](path) for path in self.paths]
+        first, second = (next(reader) for reader in readers)
+        checks.need(
+            None in (first, second) or first == second,
+            f"recordings must have the same columns, got {', '.join(first or ()) or 'one'} in"
+            f" {self.paths[0]} and {', '.join(second or ()) or 'one'} in {self.paths[1]}",
+            ClientError,
+        )
+        for reader in readers:
+            next(itertools.islice(reader, position, position), None)
+        self.__dict__.update(at=position, readers=readers)
 
     def draw(self, inputs: Sequence[Any], n: int, rng: Rng) -> list[Array]:
         """Return the next n reports of each file, or as many as both files still have."""
-        at, readers = self.__dict__["_place"]
+        at, readers = self.__dict__["at"], self.__dict__["readers"]
         both_rows = [list(itertools.islice(reader, n)) for reader in readers]
         paired = min(map(len, both_rows))
-        if at == paired == 0:
-            empty = self.paths[1 if both_rows[0] else 0]
-            raise ClientError(f"recording {empty} holds no report")
-        if paired < n:  # the shorter file has ended; count the rest of the longer one
-            left = [len(rows) - paired + sum(1 for _ in r) for rows, r in zip(both_rows, readers)]
-            self.__dict__.setdefault("left", tuple(left))
-        self.__dict__["_place"] = at + paired, readers
+        empty = self.paths[1 if both_rows[0] else 0]
+        checks.need(at or paired, f"recording {empty} holds no report", ClientError)
+        if paired < n and not any(self.left):  # the shorter file has ended
+            rest = [len(rows) - paired + sum(1 for _ in r) for rows, r in zip(both_rows, readers)]
+            self.__dict__["left"] = rest
+        self.__dict__["at"] = at + paired
         return [self._checked(p, at, rows[:paired]) for p, rows in zip(self.paths, both_rows)]
 
     def _checked(self, path: Path, at: int, rows: list[Any]) -> Reports:
@@ -80,12 +80,11 @@ class Recordings(Client):
         names the line."""
         try:
             return self._read(rows)
-        except ClientError:
-            for number, row in enumerate(rows, at + 1):
-                try:
-                    self._read([row])
-                except ClientError as error:
-                    raise ClientError(f"{_place(path, number)}: {error}") from None
+        except ClientError as error:
+            if len(rows) == 1:
+                raise ClientError(f"{_place(path, at + 1)}: {error}") from None
+            for number, row in enumerate(rows):
+                self._checked(path, at + number, [row])
             raise
 
     def _read(self, rows: list[Any]) -> Reports:
@@ -98,13 +97,13 @@ class Recordings(Client):
     def _named(self, row: Any) -> Any:
         """Return a report without the fields that do not count."""
         checks.need(isinstance(row, dict), f"must have named fields, got {row!r:.80}", ClientError)
-        kept = self.fields or [name for name in row if name not in self.ignore]
+        kept = self.fields or row.keys() - {*self.ignore}
         return {name: row[name] for name in row if name in kept}
 
     def _begin(self, path: Path) -> list[dict[str, Any]]:
         """Return those of the first reports of a file that have named fields."""
-        reader = READERS[_suffix(path)](path)
-        return [row for row in itertools.islice(reader, 1, 1 + _BATCH) if isinstance(row, dict)]
+        rows = itertools.islice(READERS[_suffix(path)](path), 1, 1 + _BATCH)
+        return [row for row in rows if isinstance(row, dict)]
 
     def clock(self, event: str) -> str:
         """Return a sentence if an event in words is about a field that looks like a clock.
@@ -118,9 +117,8 @@ class Recordings(Client):
                 values = [row[name] for row in rows if name in row]
                 alike = {type(value) for value in values} in ({int}, {float}, {int, float}, {str})
                 named = re.search(rf"\bfield {re.escape(name)}(?!\w)", event)
-                if not (named and alike) or len(set(values)) < _TICKS:
-                    continue
-                if values in (sorted(values), sorted(values, reverse=True)):
+                many = named and alike and len(set(values)) >= _TICKS
+                if many and values in (sorted(values), sorted(values, reverse=True)):
                     return (
                         f"Field {name} only rises or only falls in {path}, like a time or a"
                         f" counter, which differs between files for any client: --ignore {name}"
@@ -131,10 +129,8 @@ class Recordings(Client):
     @property
     def ending(self) -> str:
         """Message about the end of the files, with the number of reports without a partner."""
-        for path, left in zip(self.paths, self.__dict__.get("left", ())):
-            if left:
-                return f"no more reports: {left:,} of {path} had no partner"
-        return "no more reports"
+        alone = [f"{n:,} of {path} had no partner" for path, n in zip(self.paths, self.left) if n]
+        return ": ".join(["no more reports", *alone])
 
 
 def _none(value: Any) -> NoReturn:
@@ -174,11 +170,11 @@ def recorded(
     for path in paths:
         checks.one_of("format of a recording", _suffix(path), READERS)
         checks.need(path.is_file(), f"recording must be a file, got {path}")
-    given: dict[str, Any] = {"values": [str(first), str(second)]} if report == "any" else {"k": k}
     checks.need(
         not os.path.samefile(*paths),
         f"recordings must be two files, got {first} and {second}, which are one file",
     )
+    given: Row = {"values": [str(first), str(second)]} if report == "any" else {"k": k}
     recordings = Recordings(
         _none, report=report, epsilon=epsilon, delta=delta, name="recordings", **given
     )
@@ -199,54 +195,49 @@ def _suffix(path: Path) -> str:
 
 def _place(path: Path, number: int) -> str:
     """Describe the place of the report with this number, for error messages."""
-    if _suffix(path) == ".parquet":
-        return f"row {number} of {path}"
-    return f"line {number + (_suffix(path) == '.csv')} of {path}"
+    suffix = _suffix(path)
+    at = number + (suffix == ".csv")  # after the line of the header
+    return f"{'row' if suffix == '.parquet' else 'line'} {at} of {path}"
 
 
-def _text(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file with their numbers."""
+def _text(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a file, each with its place in words."""
     opened: Any = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rb") as file:
-        for number in itertools.count(1):
-            try:
-                line = file.readline(_LONGEST + 1)
-            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-                raise ClientError(f"{path} cannot be unpacked: {error}") from None
-            if not line:
-                return
-            where = f"line {number} of {path}"
-            checks.need(
-                len(line) <= _LONGEST, f"{where} is longer than {_LONGEST:,} bytes", ClientError
-            )
-            try:
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise ClientError(f"{where} is not text in UTF-8: {error}") from None
+    try:
+        with opened(path, "rb") as file:
+            lines = iter(lambda: file.readline(_LONGEST + 1), b"")
+            for number, line in enumerate(lines, 1):
+                where = f"line {number} of {path}"
+                short = len(line) <= _LONGEST
+                checks.need(short, f"{where} is longer than {_LONGEST:,} bytes", ClientError)
+                yield where, line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise ClientError(f"{where} is not text in UTF-8: {error}") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ClientError(f"{path} cannot be unpacked: {error}") from None
 
 
 def _lines(path: Path) -> Iterator[Any]:
     yield None
-    for number, line in _text(path):
+    for where, line in _text(path):
         try:
             yield parsed(line)
         except ValueError as error:
             problem = f"is not JSON ({error}): {line[:60]!r}" if line.strip() else "is empty"
             cut = "" if line.endswith("\n") else "; was the file cut off?"
-            raise ClientError(f"line {number} of {path} {problem}{cut}") from None
+            raise ClientError(f"{where} {problem}{cut}") from None
 
 
 def _table(path: Path) -> Iterator[Any]:
     header: list[str] | None = None
-    for number, line in _text(path):
-        where = f"line {number} of {path}"
+    for where, line in _text(path):
         try:  # a reader for each line, because an open quote would swallow the following rows
             row = next(csv.reader([line], strict=True))
         except csv.Error as error:
             raise ClientError(f"{where} is not a row of CSV on one line: {error}") from None
         if header is None:
-            header = _differing(row, where)
-            yield _several(header)
+            header = row
+            yield _columns(header, where)
             continue
         checks.need(
             len(row) == len(header),
@@ -269,8 +260,8 @@ def _parquet(path: Path) -> Iterator[Any]:
     number = 0
     try:
         with parquet.ParquetFile(path) as file:
-            header = _differing(file.schema_arrow.names, str(path))
-            yield _several(header)
+            header = file.schema_arrow.names
+            yield _columns(header, str(path))
             for batch in file.iter_batches(_at_once(file.metadata, path)):
                 for row in batch.to_pylist():
                     number += 1
@@ -288,36 +279,36 @@ def _at_once(metadata: Any, path: Path) -> int:
     This is necessary because a few bytes of such a file can represent any number of equal values,
     or repeat one long text.
     """
-    most = _BATCH
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        row = 0
-        for i in range(group.num_columns):
-            column, size = group.column(i), _NUMBER_BYTES
-            if column.physical_type == "BYTE_ARRAY":  # one text may take all bytes of the column
-                size += column.total_uncompressed_size
-            if metadata.schema.column(i).max_repetition_level:  # one row may hold all values
-                size *= max(1, column.num_values)
-            row += size
-        checks.need(
-            row <= _BATCH_BYTES,
-            f"{path} may hold rows of {row:,} bytes, and at most {_BATCH_BYTES:,} are read at once:"
-            " write it with smaller row groups",
-            ClientError,
-        )
-        most = min(most, max(1, _BATCH_BYTES // max(row, 1)))
-    return most
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    rows = [
+        sum(_bytes(group.column(i), metadata.schema.column(i)) for i in range(group.num_columns))
+        for group in groups
+    ]
+    largest = max(rows, default=0)
+    checks.need(
+        largest <= _BATCH_BYTES,
+        f"{path} may hold rows of {largest:,} bytes, and at most {_BATCH_BYTES:,} are read at once:"
+        " write it with smaller row groups",
+        ClientError,
+    )
+    return max(1, min(_BATCH, _BATCH_BYTES // max(largest, 1)))
 
 
-def _differing(header: list[str], where: str) -> list[str]:
-    """Return names of columns, after checking that they differ, because a report would lose one of
-    two columns with the same name."""
+def _bytes(column: Any, form: Any) -> int:
+    """Return how many bytes of a row a column of a Parquet file may take."""
+    text = column.physical_type == "BYTE_ARRAY"  # one text may take all bytes of the column
+    several = form.max_repetition_level  # one row may hold all values
+    size: int = _NUMBER_BYTES + (column.total_uncompressed_size if text else 0)
+    return size * max(1, column.num_values) if several else size
+
+
+def _columns(header: list[str], where: str) -> list[str]:
+    """Return the names of columns that become part of a report, that is, of several columns.
+
+    The names differ, because a report would lose one of two columns with the same name.
+    """
     twice = repeated(header)
     checks.need(twice is None, f"{where} names column {twice!r} twice", ClientError)
-    return header
-
-
-def _several(header: list[str]) -> list[str]:
-    """Return the names that become part of a report; the name of a single column does not."""
     return header if len(header) > 1 else []
 
 

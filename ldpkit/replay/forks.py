@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from .sources import Source
+from .sources import Tape
 
-__all__ = ["Tree"]
+__all__ = ["MOVED", "Tree"]
 
 _STEP = 2.0**-53  # the numbers that Python and NumPy draw from [0, 1) are its multiples
 
 
-class Tree(Source):
-    """The ways that were run, depth first.
+MOVED = "the client does not repeat itself with the same coins: a clock, memory or another source"
+
+
+class Tree(Tape):
+    """A tape on which every coin forks: the ways that were run, depth first.
 
     Parameters
     ----------
@@ -74,8 +77,8 @@ class Tree(Source):
     def uniform(self) -> "Drawn":
         return Drawn(Coin(self), lambda number: number, "random()")
 
-
-MOVED = "the client does not repeat itself with the same coins: a clock, memory or another source"
+    def real(self, base: type) -> None:
+        return None
 
 
 class Coin:
@@ -120,51 +123,36 @@ class Drawn:
             raise AttributeError(name)
         self.coin.tree.stop(f"a coin enters arithmetic: {name} of {self.text}")
 
-    def __abs__(self) -> Any:
-        return -self if self < 0 else self  # type: ignore[operator]
 
-    def __eq__(self, other: object) -> Any:
-        return self <= other and self >= other  # type: ignore[operator]
-
-
-def _number(drawn: Drawn, name: str, other: object) -> bool:
-    """Whether a coin meets a number, and not an array, whose entries meet the coin one by one."""
-    if isinstance(other, np.ndarray):
-        return False
-    if not isinstance(other, (int, float, np.integer)) or not math.isfinite(other):
-        drawn.coin.tree.stop(f"a coin enters arithmetic: {name} of {drawn.text} and"
-                             f" {getattr(other, 'text', other)!s:.40}")  # fmt: skip
-    return True
+def _computed(drawn: Drawn, other: Any, compute: Any, words: str, turned: bool = False) -> Drawn:
+    value = drawn.value
+    return Drawn(
+        drawn.coin,
+        (lambda n: compute(other, value(n))) if turned else lambda n: compute(value(n), other),
+        words.format(drawn.text, f"{other:.6g}"),
+    )
 
 
-def _computed(name: str, words: str, turned: bool) -> Callable[[Drawn, Any], Any]:
+def _compared(drawn: Drawn, other: Any, compute: Any, yes: str, no: str) -> bool:
+    return bool(drawn.coin.split(
+        lambda n: int(compute(drawn.value(n * _STEP), other)),
+        lambda holds: f"{drawn.text} {yes if holds else no} {other:.6g}",
+    ))  # fmt: skip
+
+
+def _meeting(result: Callable[..., Any], name: str, *more: Any) -> Callable[[Drawn, Any], Any]:
+    """Return the method of this name, which a number must meet."""
     compute = getattr(operator, name)
 
     def method(self: Drawn, other: Any) -> Any:
-        if not _number(self, name, other):
-            return NotImplemented
-        value = self.value
-        return Drawn(
-            self.coin,
-            (lambda n: compute(other, value(n))) if turned else lambda n: compute(value(n), other),
-            words.format(self.text, f"{other:.6g}"),
-        )
-
-    return method
-
-
-def _compared(name: str, yes: str, no: str) -> Callable[[Drawn, Any], Any]:
-    compute = getattr(operator, name)
-
-    def method(self: Drawn, other: Any) -> Any:
-        if other is self:  # as a search in a sorted array asks
+        if other is self and result is _compared:  # as a search in a sorted array asks
             return compute(0, 0)
-        if not _number(self, name, other):
+        if isinstance(other, np.ndarray):  # its entries meet the coin one by one
             return NotImplemented
-        return bool(self.coin.split(
-            lambda n: int(compute(self.value(n * _STEP), other)),
-            lambda holds: f"{self.text} {yes if holds else no} {other:.6g}",
-        ))  # fmt: skip
+        if not isinstance(other, (int, float, np.integer)) or not math.isfinite(other):
+            self.coin.tree.stop(f"a coin enters arithmetic: {name} of {self.text} and"
+                                f" {getattr(other, 'text', other)!s:.40}")  # fmt: skip
+        return result(self, other, compute, *more)
 
     return method
 
@@ -188,19 +176,21 @@ def _refused(name: str) -> Callable[..., Any]:
 
 
 _METHODS: dict[str, Callable[..., Any]] = {
-    "__add__": _computed("add", "({} + {})", False),
-    "__radd__": _computed("add", "({1} + {0})", True),
-    "__sub__": _computed("sub", "({} - {})", False),
-    "__rsub__": _computed("sub", "({1} - {0})", True),
-    "__mul__": _computed("mul", "{} * {}", False),
-    "__rmul__": _computed("mul", "{1} * {0}", True),
-    "__truediv__": _computed("truediv", "{} / {}", False),
+    "__add__": _meeting(_computed, "add", "({} + {})"),
+    "__radd__": _meeting(_computed, "add", "({1} + {0})", True),
+    "__sub__": _meeting(_computed, "sub", "({} - {})"),
+    "__rsub__": _meeting(_computed, "sub", "({1} - {0})", True),
+    "__mul__": _meeting(_computed, "mul", "{} * {}"),
+    "__rmul__": _meeting(_computed, "mul", "{1} * {0}", True),
+    "__truediv__": _meeting(_computed, "truediv", "{} / {}"),
     "__neg__": lambda self: -1 * self,
     "__pos__": lambda self: self,
-    "__lt__": _compared("lt", "<", ">="),
-    "__le__": _compared("le", "<=", ">"),
-    "__gt__": _compared("gt", ">", "<="),
-    "__ge__": _compared("ge", ">=", "<"),
+    "__abs__": lambda self: -self if self < 0 else self,
+    "__eq__": lambda self, other: self <= other and self >= other,
+    "__lt__": _meeting(_compared, "lt", "<", ">="),
+    "__le__": _meeting(_compared, "le", "<=", ">"),
+    "__gt__": _meeting(_compared, "gt", ">", "<="),
+    "__ge__": _meeting(_compared, "ge", ">=", "<"),
     "__int__": _rounded("int", int),
     "__trunc__": _rounded("int", int),
     "__floor__": _rounded("floor", math.floor),

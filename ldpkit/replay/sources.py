@@ -20,7 +20,7 @@ import numpy as np
 
 from ..types import Array
 
-__all__ = ["Source", "Stop", "Tape", "replaced"]
+__all__ = ["Stop", "Tape", "replaced"]
 
 _STATE, _GENERATOR = np.random.RandomState, np.random.Generator
 _DAY = 86_413  # seconds, no multiple of a usual period
@@ -31,7 +31,6 @@ _CLOCKS: dict[Any, int] = {
 }
 """Clocks, and the steps by which they are set on from call to call."""
 _FEW = 60  # trials of a binomial whose outcomes are told apart
-_ABSENT: Any = object()
 _busy = threading.Lock()
 
 
@@ -39,8 +38,11 @@ class Stop(BaseException):
     """End of a call of a client, which the client must not catch; the source has the reason."""
 
 
-class Source:
-    """Base of what gives a client its coins; a subclass has `uniform`, `below`, `pick`, `real`.
+class Tape:
+    """A source of coins for a client, which gives the same coins for the same `number`.
+
+    A subclass may decide each coin otherwise. It then has `uniform`, `below` and `pick`, and its
+    method `real` returns ``None``.
 
     Attributes
     ----------
@@ -50,11 +52,7 @@ class Source:
         Seeds that the client gave to generators since `begin`.
     """
 
-    turn, reason = 0, ""
-    seeds: list[str]
-    seeded: dict[int, object]  # generators of Python that the client seeded itself
-    uniform: Callable[[], Any]  # a number in [0, 1)
-    below: Callable[[int], int]  # a whole number below another
+    number, turn, reason = 0, 0, ""
     pick: Callable[[Sequence[float], str], int]  # a position, as likely as its mass
 
     def __init__(self) -> None:
@@ -63,51 +61,43 @@ class Source:
 
     def begin(self) -> None:
         """Forget the last call of the client; clocks are set on."""
-        self.turn, self.reason, self.seeds, self.seeded = self.turn + 1, "", [], {}
+        self.turn, self.reason, self.drawn = self.turn + 1, "", 0
+        self.stream = _random.Random(self.number)
+        self.made: list[Any] = []
+        self.seeds: list[str] = []
+        self.seeded: dict[int, object] = {}  # generators of Python that the client seeded itself
         self.legacy.real, self.generator.real = self.real(_STATE), self.real(_GENERATOR)
+        self.start = self.position
 
     @property
     def elsewhere(self) -> bool:
         """Whether another thread than the client's asks, such as one of a notebook."""
         return threading.get_ident() != self.thread
 
-    def real(self, base: type) -> Any:
-        """Return a generator of NumPy with this tape, or ``None`` if its draws are to be forked."""
-        return None
+    @property
+    def position(self) -> tuple[Any, ...]:
+        """How far the tape was read."""
+        return (self.drawn, *(str(one._bit_generator.state) for one in self.made))
 
     def stop(self, reason: str) -> NoReturn:
         """End the call of the client."""
         self.reason = self.reason or reason
         raise Stop(reason)
 
-
-class Tape(Source):
-    """The same coins for the same number."""
-
-    number = 0
-
-    def begin(self) -> None:
-        self.stream, self.drawn = _random.Random(self.number), 0
-        self.made: list[Any] = []
-        super().begin()
-        self.start = self.position
-
-    def uniform(self) -> float:
+    def uniform(self) -> Any:
+        """Return a number in [0, 1)."""
         self.drawn += 1
         return self.stream.random()
 
     def below(self, count: int) -> int:
+        """Return a whole number below another."""
         self.drawn += 1
         return self.stream.getrandbits(count.bit_length() + 64) % count if count > 1 else 0
 
     def real(self, base: type) -> Any:
+        """Return a generator of NumPy with this tape, or ``None`` if its draws are to be forked."""
         self.made.append(base(np.random.SFC64([self.number, len(self.made)])))
         return self.made[-1]
-
-    @property
-    def position(self) -> tuple[Any, ...]:
-        """How far the tape was read."""
-        return (self.drawn, *(str(one._bit_generator.state) for one in self.made))
 
 
 # --- NumPy's generators ---------------------------------------------------------------------------
@@ -117,10 +107,7 @@ def _filled(like: Any, draw: Callable[..., Any], *given: Any) -> Any:
     """Return one draw for each entry of `like`, with parameters that are broadcast to its shape."""
     if not isinstance(like, np.ndarray):
         return draw(*given)
-    out, rows = np.empty(like.shape, object), [np.broadcast_to(one, like.shape) for one in given]
-    for at in np.ndindex(like.shape):
-        out[at] = draw(*(row[at] for row in rows))
-    return out
+    return np.frompyfunc(lambda _, *own: draw(*own), 1 + len(given), 1)(like, *given)
 
 
 def _typed(like: Any, draw: Callable[..., Any], *given: Any) -> Any:
@@ -131,14 +118,14 @@ def _typed(like: Any, draw: Callable[..., Any], *given: Any) -> Any:
     return type(like)(out) if isinstance(like, (int, np.integer)) else out
 
 
-def _random_(source: Source, usual: Any, *size: Any, **named: Any) -> Any:
+def _random_(source: Tape, usual: Any, *size: Any, **named: Any) -> Any:
     like = usual(*size, **named)
     if np.asarray(like).dtype != float or named.keys() - {"size"} or None in size[:-1]:
         source.stop("numpy's random with a dtype or an array of its own is not followed")
     return _filled(like, source.uniform)
 
 
-def _uniform(source: Source, usual: Any, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+def _uniform(source: Tape, usual: Any, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
     def draw(a: float, b: float) -> Any:
         return source.uniform() if (a, b) == (0, 1) else source.uniform() * float(b - a) + float(a)
 
@@ -146,7 +133,7 @@ def _uniform(source: Source, usual: Any, low: Any = 0.0, high: Any = 1.0, size: 
 
 
 def _integers(
-    source: Source, usual: Any, low: Any, high: Any = None, size: Any = None, *kind: Any,
+    source: Tape, usual: Any, low: Any, high: Any = None, size: Any = None, *kind: Any,
     **more: Any,
 ) -> Any:  # fmt: skip
     ends, closed = (0, low) if high is None else (low, high), bool(more.get("endpoint"))
@@ -154,7 +141,7 @@ def _integers(
     return _typed(like, lambda a, b: a + source.below(int(b) - int(a) + closed), *ends)
 
 
-def _binomial(source: Source, usual: Any, n: Any, p: Any, size: Any = None) -> Any:
+def _binomial(source: Tape, usual: Any, n: Any, p: Any, size: Any = None) -> Any:
     def draw(n: int, p: float) -> int:
         if n > _FEW:
             source.stop(f"numpy's binomial of {n} trials is not followed")
@@ -165,7 +152,7 @@ def _binomial(source: Source, usual: Any, n: Any, p: Any, size: Any = None) -> A
 
 
 def _choice(
-    source: Source, usual: Any, a: Any, size: Any = None, replace: bool = True, p: Any = None,
+    source: Tape, usual: Any, a: Any, size: Any = None, replace: bool = True, p: Any = None,
     axis: int = 0, shuffle: bool = True,
 ) -> Any:  # fmt: skip
     items = np.arange(a) if np.ndim(a) == 0 else np.asarray(a)
@@ -182,13 +169,13 @@ def _choice(
     return _typed(like, draw)
 
 
-def _permutation(source: Source, usual: Any, x: Any) -> Array:
+def _permutation(source: Tape, usual: Any, x: Any) -> Array:
     items = np.arange(x) if np.ndim(x) == 0 else np.asarray(x)
     left = list(range(len(items)))
     return items[[left.pop(source.below(len(left))) for _ in range(len(items))]]
 
 
-def _shuffle(source: Source, usual: Any, x: Any) -> None:
+def _shuffle(source: Tape, usual: Any, x: Any) -> None:
     x[:] = [copy.copy(x[at]) for at in _permutation(source, usual, len(x))]
 
 
@@ -220,11 +207,9 @@ def _followed(base: type, make: Callable[[int], Any]) -> Any:
     usual = make(0)  # it is called for its errors, and for the shape and type of its results
 
     # defaults of parameters, because `_swap` would replace what a closure holds
-    def init(
-        self: Any, source: Source, real: Any = None, base: Any = base, make: Any = make
-    ) -> None:
-        chance = make(_random.Random().getrandbits(32))  # so that compiled code is found out
-        base.__init__(self, chance._bit_generator)
+    def init(self: Any, source: Tape, real: Any = None, base: Any = base) -> None:
+        # a seed of the system, so that compiled code, which draws from it, is found out
+        base.__init__(self, np.random.SFC64(_random.Random().getrandbits(64)))
         self.source, self.real = source, real
 
     def seed(self: Any, seed: Any = None, base: Any = base) -> None:
@@ -255,7 +240,7 @@ _Generator = _followed(_GENERATOR, np.random.default_rng)
 
 
 @contextlib.contextmanager
-def replaced(source: Source) -> Iterator[None]:
+def replaced(source: Tape) -> Iterator[None]:
     """Let this process draw from a source only, and put everything back at the end.
 
     Names that were imported earlier, and generators that modules and objects hold, are found by the
@@ -283,13 +268,13 @@ def replaced(source: Source) -> Iterator[None]:
         _swap([(new, old) for old, new in pairs], contextlib.ExitStack())
 
 
-def _set(undo: contextlib.ExitStack, owner: Any, name: str, new: Any) -> None:
-    old = vars(owner).get(name, _ABSENT)
+def _set(undo: contextlib.ExitStack, owner: type, name: str, new: Any) -> None:
+    own = name in vars(owner)
+    undo.callback(*((setattr, owner, name, vars(owner)[name]) if own else (delattr, owner, name)))
     setattr(owner, name, new)
-    undo.callback(*((delattr, owner, name) if old is _ABSENT else (setattr, owner, name, old)))
 
 
-def _classes(source: Source, undo: contextlib.ExitStack) -> None:
+def _classes(source: Tape, undo: contextlib.ExitStack) -> None:
     """Replace the methods from which all others of Python's generators draw."""
 
     def followed(cls: type, name: str, draw: Callable[..., Any]) -> None:
@@ -320,7 +305,7 @@ def _classes(source: Source, undo: contextlib.ExitStack) -> None:
     _set(undo, random.Random, "setstate", setstate)
 
 
-def _names(source: Source) -> list[tuple[Any, Any]]:
+def _names(source: Tape) -> list[tuple[Any, Any]]:
     """Return pairs of an object that gives chance or time, and its replacement."""
 
     # originals are defaults of parameters, because `_swap` would replace what a closure holds
@@ -361,7 +346,7 @@ def _names(source: Source) -> list[tuple[Any, Any]]:
     ]  # fmt: skip
 
 
-def _moved(source: Source, clock: Any, step: int) -> Any:
+def _moved(source: Tape, clock: Any, step: int) -> Any:
     """Return the time of a clock that is set on, and in other threads the time itself."""
     return clock() + (0 if source.elsewhere else source.turn * step)
 

@@ -301,7 +301,7 @@ def test_a_result_that_could_not_be_written_is_a_failure():
 
 def test_what_is_kept_is_counted_and_removed(call, tmp_path, monkeypatch):
     code = tmp_path / "cache" / "numba"
-    monkeypatch.setattr("ldpkit.cli.stored.CACHE", tmp_path / "cache")
+    monkeypatch.setattr("ldpkit.cli.audit.CACHE", tmp_path / "cache")
     (code / "digest").mkdir(parents=True)
     (code / "digest" / "kernel.nbc").write_bytes(bytes(2_500_000))
     (tmp_path / "cache" / "data").mkdir()
@@ -314,29 +314,6 @@ def test_what_is_kept_is_counted_and_removed(call, tmp_path, monkeypatch):
 
 
 # --- bad input: status 2 and one line -------------------------------------------------------------
-
-
-def test_bad_input_gives_status_two_and_one_line(call, here):
-    """Beside the tables of `test_hostile`."""
-    oue = "audit --mechanism OUE"
-    assert refused(call, [
-        (f"{oue} --k 2.5 --epsilon 1", "'--k': '2.5' is not a whole number"),
-        (f"{oue} --k nan --epsilon 1", "'--k': 'nan' is not a whole number"),
-        (f"{oue} --k inf --epsilon 1", "'--k': 'inf' is not a whole number"),
-        (f"{oue} --epsilon 1", "mechanism OUE needs k"),
-        (f"{oue} --k 5", "mechanism OUE needs epsilon; its parameters are k, epsilon"),
-        (f"{oue} --k 5 --epsilon nan", "epsilon must be"),
-        ("audit --mechanism LHO --k 5", "mechanism LHO needs g; its parameters are k, g"),
-        ("audit --mechanism LHO --k 5 --g 2 --epsilon 1", "mechanism LHO does not take epsilon"),
-        (f"{oue} --k 5 --epsilon 1 --delta nan", "delta must be"),
-        (f"{oue} --k 5 --epsilon 1 --alpha nan", "alpha must be"),
-        (f"{oue} --k 5 --epsilon 1 --trials 1.5", "'--trials': '1.5' is not a whole number"),
-        (f"{oue} --k 5 --epsilon 1 --pair -1 3", "pair must be"),
-        (f"{oue} --k 5 --epsilon 1 --client clients_here:oue", "give either --mechanism or --client"),
-        (f"{oue} --k 5 --epsilon 1 --colour red", "No such option"),
-        ("audit --client clients_here:oue --k 10 --epsilon 1 --attack guess", "--client needs --report, --k and --epsilon"),
-        ("audit --client clients_here:oue --k 10 --report bits", "--client needs --report, --k and --epsilon"),
-    ]) == []  # fmt: skip
 
 
 def test_a_bad_client_gives_status_two_and_one_line(call, here):

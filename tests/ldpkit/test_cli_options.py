@@ -8,7 +8,7 @@ Python's audit of the same seed.
 import itertools
 import json
 
-from commands import one_line, refused
+from commands import one_line
 
 from ldpkit.auditors import audit
 from ldpkit.mechanisms import (
@@ -106,48 +106,6 @@ def test_a_claim_for_one_changed_attribute_is_refuted_for_all_of_them(call):
     status, out, err = call(f"audit --mechanism {given}")
     assert (status, err) == (1, "")
     assert out.splitlines()[-1].startswith("VIOLATION: with 99 % confidence")
-
-
-def test_the_help_names_every_option(call):
-    out = call("audit --help")[1]
-    for name in "tau memoise first d buckets bits delta g omega p theta".split():
-        assert f"--{name}" in out
-
-
-def test_bad_input_gives_status_two_and_one_line(call):
-    """Beside the tables of `test_hostile`."""
-    rows = [
-        ("GM --epsilon 0.5", "delta must be"),
-        ("AGM --epsilon 1", "delta must be"),
-        ("AGM --epsilon 1 --delta nan", "delta must be"),
-        ("SUE --epsilon 1 --tau 1.5", "'--tau': '1.5' is not a whole number"),
-        ("L-SUE --epsilon 2 --first 1 --tau 0", "tau must be"),
-        ("L-SUE --epsilon 2", "mechanism L-SUE needs first"),
-        ("L-GRR --epsilon 2 --first 2", "first must be"),
-        ("SUE --epsilon 2 --first 1", "mechanism SUE does not take first"),
-        ("RSFD[GRR] --epsilon 1", "mechanism RSFD[GRR] needs d"),
-        ("RSFD[GRR] --epsilon 28 --d 2", "epsilon must be a number in [1e-06, 27]"),
-        ("RSFD[SUE] --epsilon 1 --d 2", "got 'RSFD[SUE]'; did you mean 'RSFD[SUE-"),
-        ("SUE --epsilon 1 --tau 2 --d 3", "mechanism SUE does not take d"),
-        ("LHO --g 1 --tau 3", "g must be"),
-        ("dBitFlipPM --epsilon 1 --buckets 4 --bits 2", "buckets must divide k = 5"),
-        ("dBitFlipPM --epsilon 1 --buckets 5", "mechanism dBitFlipPM needs bits"),
-        ("ASS --epsilon 1", "mechanism ASS needs omega"),
-        ("ASS --epsilon 1 --omega 0", "omega must be"),
-        ("ASS --epsilon 1 --omega 1.5", "'--omega': '1.5' is not a whole number"),
-        ("AUE --epsilon 1", "mechanism AUE needs p"),
-        ("AUE --epsilon 1e-6 --p 0.9999999999999999", "p must exceed q = 1 by at least 1e-12"),
-        ("AUE --epsilon 30 --p 5e-324", "p must exceed q = 0 by at least 1e-12"),
-        ("ALH --epsilon 1", "mechanism ALH needs g"),
-        ("ATHE --epsilon 1", "mechanism ATHE needs theta"),
-        ("THE --epsilon 1 --theta 0", "mechanism THE does not take theta"),
-        ("L-SUI --epsilon 2 --first 1", "did you mean 'L-SUE'?"),
-    ]
-    asked = [(f"audit --mechanism {text} --k 5 --trials 10", message) for text, message in rows]
-    own = "--tau 3, --d 2, --first 1, --buckets 2, --bits 1, --g 3, --memoise, --omega 2, --p 0.5, --theta 0.5, --theta 0"
-    client = "audit --client m:f --report bits --k 5 --epsilon 1 --trials 10"
-    asked += [(f"{client} {option}", f"takes no {option.split()[0]}") for option in own.split(", ")]
-    assert refused(call, asked) == []
 
 
 def test_several_collections_of_any_mechanism_are_audited_or_refused_in_one_line(call):

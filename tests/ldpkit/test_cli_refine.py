@@ -127,46 +127,6 @@ def test_extreme_budgets_and_domains_are_refined_or_refused_in_one_line(call):
             assert printed["asr"] <= 1, text
 
 
-def test_the_help_names_every_option_and_choice(call):
-    status, out, _ = call("refine --help")
-    assert status == 0
-    for option in "family k epsilon w-asr w-mse w-epg strategy limit published share targets frequency json".split():
-        assert f"--{option} " in out
-    words = " ".join(out.split()).replace("epsilon- constraint", "epsilon-constraint")
-    assert all(strategy in words for strategy in STRATEGIES) and "refine" in call("--help")[1]
-
-
-@pytest.mark.filterwarnings("error")
-def test_bad_input_gives_status_two_and_one_line(call):
-    """Beside the tables of `test_hostile`."""
-    good = {"--family": "ss", "--k": "20", "--epsilon": "1"}
-    rows = [
-        ("--k -5", "k must be"),
-        ("--k 1e30", "k must be"),
-        ("--k 2", "k must be at least 3 for family ss"),
-        ("--k 1e9", "the grid of omega must end at 2097152 or before, got 999999998"),
-        ("--epsilon nan", "epsilon must be"),
-        ("--epsilon inf", "epsilon must be"),
-        ("--epsilon 1e-9", "epsilon must be"),
-        ("--family lh --epsilon 20", "the grid of g must end at 2097152 or before, got 485165196"),
-        ("--strategy Hypervolume", "did you mean 'hypervolume'?"),
-        ("--strategy epsilon_constraint", "did you mean 'epsilon-constraint'?"),
-        ("--w-asr half", "'--w-asr': 'half' is not a valid float"),
-        ("--w-asr 0 --w-mse 0", "weights must be"),
-        ("--limit nan", "limit must be"),
-        ("--share 1", "share must be"),
-        ("--targets 0", "targets must be"),
-        ("--targets 2.5", "'--targets': '2.5' is not a whole number"),
-        ("--grid 5", "No such option '--grid'"),
-    ]
-    rows = [(good | dict(zip(text.split()[::2], text.split()[1::2])), said) for text, said in rows]
-    rows += [({key: v for key, v in good.items() if key != gone}, gone) for gone in good]
-    for given, message in rows:
-        status, out, err = call("refine " + " ".join(f"{key} {v}" for key, v in given.items()))
-        assert (status, out) == (2, "") and err.startswith("ldpkit: "), given
-        assert err.count("\n") == 1 and message in err, given
-
-
 def test_weights_of_any_size_count_by_their_ratio(call):
     given = "refine --family ss --k 100 --epsilon 4 --json"
     one = json.loads(call(given)[1])

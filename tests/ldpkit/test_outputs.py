@@ -10,7 +10,7 @@ import click
 import pytest
 
 from ldpkit.cli import commands
-from ldpkit.cli.messages import brief
+from ldpkit.cli.group import brief
 from ldpkit.digests import replace
 
 TOOLS = Path(__file__).parents[2] / "book" / "ldpbook"

@@ -21,16 +21,16 @@ import pytest
 from exact_clients import EPS, KEEP, K, Q
 
 import ldpkit
+from ldpkit import replay as replay_module
 from ldpkit.cli import main
 from ldpkit.mechanisms import GRR, Client
 from ldpkit.replay import exact_client, replay
-from ldpkit.replay import law as law_module
 
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Ask each input a tenth as often."""
-    monkeypatch.setattr(law_module, "_RUNS", 100)
+    monkeypatch.setattr(replay_module, "_RUNS", 100)
 
 
 def found(client, inputs=(0, 1), **more):

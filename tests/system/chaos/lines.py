@@ -203,10 +203,10 @@ def run(seed: int, n: int, folder: Path, told: bool = False) -> list[dict[str, o
     """Run `n` hostile command lines; `told`, print how many ended with which status."""
     from ldpbook import paths
     from ldpkit import cli
-    from ldpkit.cli import stored
+    from ldpkit.cli import audit as audits
 
     warm()
-    paths.STORE, stored.CACHE = (
+    paths.STORE, audits.CACHE = (
         folder / "store",
         folder / "cache",
     )  # which `cache --clear` may clear

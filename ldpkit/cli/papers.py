@@ -1,0 +1,338 @@
+"""The commands about four of the papers: audits of key-value mechanisms and of gradients, the
+reconstruction advantage, and refinement against attacks."""
+
+import dataclasses
+import math
+
+import click
+
+from .. import refine as refinement
+from ..attacks import MaximalGain
+from ..attacks.gradient import RULES
+from ..auditors import GradientAudit, KVAudit, ShuffleAudit, count_ratio, kv
+from ..auditors.gradient import ADVERSARIES, ErrorsResult
+from ..auditors.rad import CALIBRATED, PROTOCOLS, epsilon_interval, rad_result, rad_uniform
+from ..auditors.rad import calibrate as run_calibrate
+from ..auditors.result import Row, finite
+from ..checks import integer, need, one_of
+from ..mechanisms import GRADIENT, KEY_VALUE, PCKVUE, PrivKV
+from ..mechanisms.cpp import CPP
+from ..refine.pareto import select
+from ..refine.protocols import front
+from ..types import Word
+from .base import Line, as_json, cli, conclude, options, strict, titled, write
+
+__all__ = ["audit_gradient", "audit_kv", "audit_shuffle", "calibrate", "rad", "refine"]
+
+
+# --- key-value mechanisms -------------------------------------------------------------------------
+
+_KEY_VALUE = {name.lower(): name for name in KEY_VALUE}
+_PCKV = {"k": 4, "share": 0.5}  # as in the paper
+
+
+@cli.command("audit-kv")
+@click.option("--mechanism", type=click.Choice([*_KEY_VALUE]), required=True)
+@click.option("--epsilon", type=float, required=True, help="Claimed epsilon of all rounds.")
+@options(
+    PCKVUE,
+    only=("k", "padding", "share", "eta"),
+    own=True,
+    k={"flag": "--keys", "help": "Keys of PCKV.  [default: 4]"},
+    padding={"help": "Length to which sets are padded (PCKV).  [default: 1]"},
+    share={
+        "help": "Part of epsilon that PCKV spends.  [default: 0.5, as the paper's numbers need]"
+    },
+    eta={
+        "type": click.Choice(["correct", "floor"]),
+        "help": "Sampling rate of PCKV's real pairs.  [default: correct]",
+    },
+)
+@options(
+    CPP,
+    only=("buckets", "rounds"),
+    own=True,
+    buckets={"help": "Boundary points of the value range (CPP), even.  [default: 4]"},
+    rounds={
+        "help": (
+            f"Rounds (CPP, PrivKV), of which the last is shown.  [default: {CPP.rounds}, PrivKV:"
+            f" {PrivKV.rounds}]"
+        )
+    },
+)
+@options(
+    KVAudit,
+    count_ratio.statistic,
+    only=("attack", "trials", "alpha", "ownership", "estimator", "minimum"),
+    attack={"flag": "--auditor", "help": f"One of {', '.join(kv.AUDITORS)}."},
+    trials={"flag": "--users", "help": "Users per group, half of whom are imitators under skv."},
+    alpha={"default": 0.05},
+    estimator={"help": f"One of {', '.join(count_ratio.ESTIMATORS)}."},
+)
+@options(KVAudit.run)
+@strict
+@as_json
+def audit_kv(
+    mechanism: str, trials: int, seed: int, strict: bool, as_json: bool, **words: Word
+) -> int:
+    """Audit a key-value mechanism with KV-Auditor."""
+    name, attack = _KEY_VALUE[mechanism], words["attack"]
+    own = {field.name for field in dataclasses.fields(KEY_VALUE[name]) if field.init}
+    own -= set() if "padding" in own else {"k"}  # the other mechanisms have one key
+    given = {option: value for option, value in words.items() if value is not None}
+    for option in ("k", "padding", "share", "eta", "buckets", "rounds"):
+        flag = "keys" if option == "k" else option
+        need(option in own or option not in given, f"--{flag} does not belong to {mechanism}")
+    sides = 2 if attack == "skv" else 1
+    least = 2 * sides if words["estimator"] in count_ratio.HALVED else sides
+    trials = integer("users", trials, least, 10**12) // sides
+    given = (_PCKV if "k" in own else {"k": 1}) | given
+    result = KVAudit.of(mechanism=name, trials=trials, last=True, **given).run(seed)[-1]
+    lines = [
+        ("mechanism", titled(result.mechanism, result.parameters)),
+        ("claim", f"epsilon = {result.claim:g}"),
+        ("auditor", f"{attack}: {kv.AUDITORS[attack]}; {result.trials:,} users per group"),
+        ("counts", ", ".join(f"{key} = {value:,}" for key, value in result.counts.items())),
+        ("epsilon_emp", f"{result.epsilon_emp:.4f} by the estimator '{words['estimator']}'"),
+        ("limit", f"{result.limit:.4f} is its value without noise"),
+        ("lower", f"{result.lower:.4f} at level {result.level}"),
+        ("seconds", f"{result.seconds:.2f}"),
+    ]
+    return conclude([(result, lines)], as_json, strict)
+
+
+# --- gradients ------------------------------------------------------------------------------------
+
+_RANDOMISERS = {name.lower(): name for name in GRADIENT}
+
+
+@cli.command("audit-gradient")
+@options(
+    GradientAudit.of,
+    GradientAudit,
+    adversary={"type": click.Choice(ADVERSARIES)},
+    mechanism={"type": click.Choice([*_RANDOMISERS]), "default": "ldp-sgd"},
+    attack={"flag": "--rule", "type": click.Choice([*RULES])},
+)
+@options(GradientAudit.run)
+@strict
+@as_json
+def audit_gradient(mechanism: str, seed: int, strict: bool, as_json: bool, **words: Word) -> int:
+    """Audit a randomised gradient: can the server tell which of two gradients a client sent?"""
+    result = GradientAudit.of(mechanism=_RANDOMISERS[mechanism], **words).run(seed)[0]
+    attack = f"{result.parameters['adversary']}, {result.attack} rule"
+    return conclude([(result, _errors(result, attack))], as_json, strict)
+
+
+@cli.command("audit-shuffle")
+@options(ShuffleAudit, only=("epsilon", "clients", "delta", "trials", "alpha", "faithful"))
+@options(ShuffleAudit.run)
+@strict
+@as_json
+def audit_shuffle(seed: int, strict: bool, as_json: bool, **words: Word) -> int:
+    """Audit shuffled LDP-SGD: can the server tell apart two batches that differ in a gradient?"""
+    result = ShuffleAudit(**words).run(seed)[0]
+    return conclude([(result, _errors(result, "two batches, threshold rule"))], as_json, strict)
+
+
+def _errors(result: ErrorsResult, attack: str) -> list[Line]:
+    """Return the table of an audit that counts errors of a rule."""
+    more = {"tight": "exact epsilon of the two batches", "upper": "numerical bound for all batches",
+            "pooled": "epsilon of the accuracy, nearly unbiased"}  # fmt: skip
+    row = {
+        key: "unknown" if value is None else f"{value:.4f}"
+        for key, value in result.row().items()
+        if value is None or isinstance(value, float)
+    }
+    named = [f"{key} = {value}" for key, value in result.parameters.items()]
+    origin = "all real" if result.faithful else "sampled from the exact distribution"
+    counts = [f"{key} = {n:,} ({result.rates[key + 'r']:.4f})" for key, n in result.counts.items()]
+    return [
+        ("mechanism", ", ".join([result.mechanism, *named])),
+        ("claim", f"epsilon = {result.claim:.4f}, delta = {result.delta:g}"),
+        ("attack", f"{attack}, {result.total:,} trials, {origin}"),
+        ("counts", ", ".join(counts)),
+        ("epsilon_emp", f"{row['epsilon_emp']} as the paper computes it"),
+        ("exact", f"{row['exact_epsilon_emp']} (sd {row['exact_sd']}) is its expectation"),
+        ("limit", f"{row['limit']} without sampling noise"),
+        *((key, f"{row[key]} {text}") for key, text in more.items() if key in row),
+        ("lower", f"{result.lower:.4f} at level {result.level}"),
+        ("seconds", f"{result.seconds:.2f}"),
+    ]
+
+
+# --- the reconstruction advantage -----------------------------------------------------------------
+
+
+@cli.command()
+@options(
+    rad_result,
+    epsilon_interval,
+    only=("protocol", "m", "claim", "delta", "successes", "reports", "alpha"),
+    protocol={
+        "flag": "--mechanism",
+        "metavar": "NAME",
+        "help": f"The protocol that makes the reports, one of {', '.join(PROTOCOLS)}.",
+    },
+    claim={
+        "flag": "--epsilon",
+        "default": None,
+        "help": "Budget, or with counts the claimed epsilon.",
+    },
+    successes={"required": False, "help": "Number of reports whose record was named."},
+    reports={"required": False, "help": "Number of reports, equal for all records."},
+)
+@strict
+@as_json
+def rad(
+    protocol: str | None,
+    m: int,
+    claim: float | None,
+    successes: int | None,
+    reports: int | None,
+    strict: bool,
+    as_json: bool,
+    **words: Word,
+) -> int:
+    """Print the exact reconstruction advantage of a protocol, or bound epsilon by counts."""
+    need((successes is None) == (reports is None), "--successes and --reports belong together")
+    m = integer("m", m, 2)
+    if successes is None or reports is None:
+        return _exact_rad(protocol, m, claim, as_json)
+    words["claim"] = math.inf if claim is None else claim
+    result = rad_result(successes, reports, m, protocol, **words)
+    level = f"at level {result.level}"
+    lines = [
+        ("counts", f"{successes:,} of {reports:,} reports reconstructed"),
+        ("RAD", f"{result.rates['advantage']:.6f}"),
+        ("epsilon_emp", f"{result.epsilon_emp:.4f}"),
+        ("lower", f"{result.lower:.4f} for any mechanism, {level}"),
+    ]
+    if result.interval:
+        low, high = result.interval
+        lines.append(("interval", f"[{low:.4f}, {high:.4f}] if it is {protocol}, {level}"))
+    return conclude([(result, lines)], as_json, strict)
+
+
+def _exact_rad(name: str | None, m: int, epsilon: float | None, as_json: bool) -> int:
+    if name is None or epsilon is None:
+        raise click.UsageError("give --mechanism and --epsilon, or --successes and --reports")
+    protocol = PROTOCOLS[one_of("mechanism", name, PROTOCOLS)](m, epsilon)
+    exact = rad_uniform(protocol)
+    rates = {"rad": exact, "success_rate": exact + 1 / m}
+    lines = [
+        ("mechanism", f"{name} (m = {m}, epsilon = {protocol.epsilon:g})"),
+        ("RAD", f"{exact:.8f}"),
+        ("success", f"{exact + 1 / m:.8f}, of which {1 / m:.8f} by chance"),
+    ]
+    verdict = "No attack has a larger advantage at a uniform prior without side knowledge."
+    row = {"mechanism": name, "m": m, "epsilon": protocol.epsilon, **rates}
+    return write(row, lines, verdict, as_json)
+
+
+@cli.command()
+@options(run_calibrate, mechanism={"metavar": "NAME", "help": f"One of {', '.join(CALIBRATED)}."})
+@as_json
+def calibrate(mechanism: str, knowledge: str, as_json: bool, **words: Word) -> int:
+    """Find the least noise that keeps an accepted risk."""
+    found = run_calibrate(mechanism, knowledge=knowledge, **words)
+    unit = "clipping norms on the summed gradients" if mechanism == "dpsgd" else "the query's unit"
+    texts = {
+        "epsilon": "any: the risk is never reached" if found.epsilon == math.inf else "{:.6f}",
+        "noise": f"{{:.6f}} in {unit}",
+        "printed": "{:.6f} by the paper's rule, too little",
+    }
+    given = [(name, text, getattr(found, name)) for name, text in texts.items()]
+    lines = [("mechanism", f"{mechanism}, {found.m} candidates")]
+    lines += [(name, text.format(value)) for name, text, value in given if value is not None]
+    who = "who knows nothing else" if knowledge == "none" else "with any side knowledge"
+    verdict = f"No adversary {who} has a reconstruction advantage above {found.risk:g}."
+    return write(found.row(), lines, verdict, as_json)
+
+
+# --- refinement -----------------------------------------------------------------------------------
+
+
+@cli.command()
+@options(
+    refinement.refine,
+    front,
+    select,
+    only=("family", "k", "epsilon", "strategy", "limit"),
+    family={"help": f"One of {', '.join(refinement.FAMILIES)}."},
+    strategy={"help": f"One of {', '.join(refinement.STRATEGIES)}."},
+    limit={"help": "Largest success rate (epsilon-constraint)."},
+)
+@click.option(
+    "--w-asr",
+    type=float,
+    default=0.5,
+    show_default=True,
+    help="Weight of the attacker's success rate.",
+)
+@click.option(
+    "--w-mse", type=float, default=0.5, show_default=True, help="Weight of the variance per user."
+)
+@click.option(
+    "--w-epg",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Weight of the expected poisoning gain.",
+)
+@click.option(
+    "--published", is_flag=True, help="The paper's grid of p and its success rate of local hashing."
+)
+@options(
+    MaximalGain,
+    targets={
+        "default": None,
+        "help": "Number of values that fake users promote.  [default: 10, or k if smaller]",
+    },
+)
+@as_json
+def refine(
+    family: str, k: int, epsilon: float, strategy: str, limit: float, w_asr: float, w_mse: float,
+    w_epg: float, published: bool, share: float, targets: int | None, frequency: float,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """Choose the parameter of an adaptive protocol and compare it with the classical ones."""
+    attack = MaximalGain(share, min(10, max(k, 1)) if targets is None else targets, frequency)
+    law, grid = ("published", "published") if published else ("exact", None)
+    weights = (w_asr, w_mse, w_epg)
+    chosen = refinement.refine(
+        family, k, epsilon, weights=weights, strategy=strategy, limit=limit, grid=grid, law=law,
+        poisoning=attack,
+    )  # fmt: skip
+    adaptive = refinement.FAMILIES[family]
+    name = adaptive.parameter
+    rows: list[Row] = [
+        {"mechanism": m.name, name: getattr(m, name, None)} | refinement.scores(m, law, attack)
+        for m in (chosen, *(classical(k, epsilon) for classical in adaptive.classical))
+    ]
+    first, *others = [{key: finite(value) for key, value in row.items()} for row in rows]
+    given = {"family": family, "k": k, "epsilon": epsilon, "strategy": strategy}
+    lines = [
+        (
+            row["mechanism"],
+            ("-" if row[name] is None else f"{row[name]:.6g}").ljust(12)
+            + f"{row['asr']:<12.6f}{row['mse']:<12.6g}"
+            + (f"{row['epg']:.6f}" if math.isfinite(row["epg"]) else "unlimited"),
+        )
+        for row in rows
+    ]
+    verdict = (
+        f"{chosen.name} is refined by strategy {strategy}; MSE is the variance per user, EPG the"
+        f" gain of {share:g} fake users on {attack.targets} targets."
+    )
+    if strategy == "hypervolume" and max(rows[0]["mse"], (w_epg > 0) * rows[0]["epg"]) >= 1:
+        verdict += (
+            " Some objective is always at least 1: every hypervolume is 0 and the front's first"
+            " point was taken."
+        )
+    return write(
+        given | {"weights": weights, **first, "classical": others},
+        [("protocol", f"{name:<12}{'ASR':<12}{'MSE':<12}EPG"), *lines],
+        verdict,
+        as_json,
+    )
