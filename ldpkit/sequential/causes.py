@@ -7,9 +7,8 @@ import numpy as np
 
 from ..mechanisms.recordings import Recordings
 from .columns import read
-from .events import happened
+from .events import Entry, happened
 from .records import REAL
-from .screen import Entry
 from .tallies import ZERO
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def why(run: "Run", event: str) -> str:
         found.insert(0, REPEATED)
     if not found and _last_bits(run):
         found.append(FLOATS)
-    drift = _drift(run) if isinstance(run.source, Recordings) else ""
+    drift = _drift(run) if isinstance(run.mechanism, Recordings) else ""
     return "; ".join(filter(None, [*found[:1], drift]))
 
 
@@ -66,7 +65,7 @@ def _drift(run: "Run") -> str:
     The recordings are read again from the beginning. The statistic is the largest deviation of the
     number of events from a steady rate.
     """
-    event, source, rng = run.leading, run.source, np.random.default_rng(run.seed)
+    event, source, rng = run.leading, run.mechanism, np.random.default_rng(run.seed)
     if event is None:
         return ""
     source.seek(0)

@@ -12,12 +12,12 @@ from ..mechanisms.recordings import Recordings
 from .causes import why
 from .counts import Counts
 from .portfolio import DELTAS, Portfolio
-from .ranking import stake
 from .result import AHEAD, COUNTS, NO_PAIRS, OTHERS, PAIRED, SequentialResult
 from .scores import Scores
 from .screen import Screen
 from .seeds import AGREE, KNOWN, SAME, UNSEEDED
-from .wealth import MEAN, Tracks
+from .stakes import stake
+from .wealth import Tracks
 
 if TYPE_CHECKING:
     from .loop import Run
@@ -33,7 +33,7 @@ _SPENT, _SPENT_RARE = 2.5, 0.85  # nats lost before bets are on the right event,
 
 def result(run: "Run") -> SequentialResult:
     """Return the result so far."""
-    audit, wealth, source = run.audit, run.wealth, run.source
+    audit, wealth, mechanism = run.audit, run.wealth, run.mechanism
     rows = [_track(run, run.tracks, i) for i in range(len(run.events)) if run.tracks]
     learners = wealth.players[bool(run.events) :]
     rows += [_screened(run, player, at) for at, player in enumerate(learners, len(rows))]
@@ -43,18 +43,18 @@ def result(run: "Run") -> SequentialResult:
     if run.live and audit.independent:
         notes.append(NO_PAIRS)
     assumed = "" if run.live else PAIRED
-    if run.live and not run.sampled and not source.exact and source.repeats:
+    if run.ahead:
         assumed = AHEAD
     clock = cause = ""
-    if isinstance(source, Recordings) and wealth.refuted:
-        clock = source.clock(leading["event"])
+    if isinstance(mechanism, Recordings) and wealth.refuted:
+        clock = mechanism.clock(leading["event"])
     if run.repeated and wealth.refuted and not n:
         leading, clock, cause = leading | {"event": AGREE}, KNOWN, SAME
     elif wealth.refuted:
         cause = why(run, leading["event"])
     return SequentialResult(
-        mechanism=source.name,
-        parameters=source.parameters,
+        mechanism=mechanism.name,
+        parameters=mechanism.parameters,
         attack=", ".join(dict.fromkeys(audit.called)),
         trials=n,
         asked=tuple(run.asked.tolist()),
@@ -122,7 +122,7 @@ def _asked(run: "Run", leading: Row) -> str:
 def _weak(run: "Run", n: int) -> str:
     """Return why the audit could hardly have refuted the claim; an empty text if it could."""
     if not run.screens:
-        return too_few(run.wealth.most, max(n, 1), run.source.epsilon, of=f" of {CLEAR}")
+        return too_few(run.wealth.most, max(n, 1), run.mechanism.epsilon, of=f" of {CLEAR}")
     counts = run.screens[0].counts
     if counts.missed:
         return f"{counts.missed:,} places of the reports were not looked at"
@@ -148,7 +148,7 @@ def _refutes(run: "Run", reports: float, one_in: float) -> bool:
     """
     claim, delta = run.audit.claim
     screen = run.screens[0]
-    size = run.asked.size if run.rule == MEAN else 1  # of a round whose factors are averaged
+    size = 1 if screen.product else run.asked.size  # of a round whose factors are averaged
     shown = (math.sqrt(reports / one_in + 1) - 1) ** 2  # with probability .9
     bet = stake(shown / max(reports, 1), 0.0, math.exp(min(claim, 700)), delta, 1.0)
     won = shown * math.log1p(bet / size) - reports * bet * delta
