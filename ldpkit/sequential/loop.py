@@ -23,19 +23,19 @@ from ..reports.anything import rows
 from ..reports.base import picked
 from ..rng import generator
 from ..stats import down
-from ..types import Array, Reports
-from . import findings
+from ..types import Array, Rates, Reports
 from .columns import read
 from .events import Accepted, Event, Source, happened
+from .players import SHARE, same_seed
 from .portfolio import Portfolio
-from .result import SequentialResult, block, careful
+from .result import SequentialResult, result
 from .scores import Scores
 from .screen import Screen
-from .seeds import SHARE, same_seed
 from .wealth import COINS, IDLE, MEAN, PRODUCT, Tracks, Wealth, grid
 
 __all__ = ["Run"]
 
+_FIRST = 8  # reports per input after which the audit learns for the first time
 _CELLS = 2**20  # largest number of entries in the reports that are made at once
 _SEEN, _ENTRIES = 4096, 100_000  # largest number of rounds, and of entries, screened at once
 _ENTRY = 0.1  # share of the stake for bets on single entries, if the claim is a curve
@@ -326,7 +326,7 @@ class Run:
     @property
     def result(self) -> SequentialResult:
         """The result so far."""
-        return findings.result(self)
+        return result(self)
 
     @property
     def leading(self) -> Event | None:
@@ -403,3 +403,26 @@ def _each(reports: Reports) -> Any:
 def _size(reports: Reports) -> int:
     """Return the number of users, also of a list of arrays."""
     return _size(reports[0]) if isinstance(reports, (list, tuple)) else len(reports)
+
+
+def careful(tp: int, fp: int, first: int, second: int) -> Rates:
+    """Return cautious rates to bet on after `tp` of `first` and `fp` of `second` reports.
+
+    They are moved towards each other by .7 standard errors, and are never 0 or 1.
+    """
+    p, q = (tp + 0.5) / (first + 1), (fp + 0.5) / (second + 1)
+    p -= 0.7 * math.sqrt(p * (1 - p) / (first + 1))
+    q += 0.7 * math.sqrt(q * (1 - q) / (second + 1))
+    least, most = 1 / (first + 2), 1 - 1 / (second + 2)
+    return max(p, least), min(q, most)
+
+
+def block(t: int) -> tuple[int, int]:
+    """Return begin and end of the block of report number t of an input.
+
+    The audit learns between blocks only.
+    """
+    begin, end = 0, _FIRST
+    while end <= t:
+        begin, end = end, max(end + 4, end * 3 // 2)
+    return begin, end
