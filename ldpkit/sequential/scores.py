@@ -40,28 +40,24 @@ _BALANCES = np.linspace(0.1, 1.9, 19)
 
 @kernel
 def _gather(
-    rows: Array, paths: Array, values: Array, words: Array, known: Array, columns: Array,
-    digits: Array, out: Array,
-) -> None:  # fmt: skip
-    """Write the numbers at known paths (sorted), or one of their digits, into their columns."""
+    rows: Array, paths: Array, values: Array, words: Array, known: Array, digits: Array, out: Array
+) -> None:
+    """Write the numbers at known paths, or one of their digits, into the columns of these paths."""
     for i in range(rows.size):
-        at = np.searchsorted(known, paths[i])
-        while at < known.size and known[at] == paths[i]:
-            digit = digits[at]
-            if digit < 0:
-                out[rows[i], columns[at]] = values[i]
-            else:
-                out[rows[i], columns[at]] = (words[i] >> np.uint64(digit)) & np.uint64(1)
-            at += 1
+        for column in range(known.size):
+            if known[column] == paths[i]:
+                out[rows[i], column] = values[i]
+                if digits[column] >= 0:
+                    out[rows[i], column] = (words[i] >> np.uint64(digits[column])) & np.uint64(1)
 
 
 @kernel
-def _mark(rows: Array, keys: Array, known: Array, columns: Array, out: Array) -> None:
-    """Write 1 into the column of every known category (sorted keys) that a report shows."""
+def _mark(rows: Array, keys: Array, known: Array, out: Array) -> None:
+    """Write 1 into the column of every known category that a report shows."""
     for i in range(rows.size):
-        at = np.searchsorted(known, keys[i])
-        if at < known.size and known[at] == keys[i]:
-            out[rows[i], columns[at]] = 1.0
+        for column in range(known.size):
+            if known[column] == keys[i]:
+                out[rows[i], column] = 1.0
 
 
 @kernel
@@ -146,7 +142,9 @@ class Scores(Player):
         idle = self._idle(sides.size // self.size) * self.size
         self._seen = found, sides, np.where(np.arange(sides.size) < idle, -1, sides)
         if self.models and not np.isnan(self.balance[:, self._low :]).all():
-            self._scores = self._drawn_in(self._likelihood(self._table(found)))
+            table = self._table(found)
+            likelihood = np.asarray(sum(w * likely(odds(table)) for w, odds in self.models))
+            self._scores = self._drawn_in(likelihood)
         else:
             self._scores = np.full((sides.size, *self._scores.shape[1:]), 0.5)
 
@@ -222,15 +220,13 @@ class Scores(Player):
         recent = slice(-_TRIED // size * size, None)
         given = self._drawn_in(held_out[recent])[:, :, -1:], sides[recent]
         tried = np.unique(np.append(np.arange(0, self.grid.size, _EVERY), self.grid.size - 1))
-        gains = np.array([self._grown(*given, mu, tried) for mu in _BALANCES])
+        shape, claims = (len(self.balance), tried.size), self.grid[tried]
+        none = np.zeros((shape[0], 2, shape[1]))
+        gains = np.array(
+            [self._played(*given, claims, np.full(shape, mu), none)[0][:, 0] for mu in _BALANCES]
+        )
         chosen = np.where(gains.max(axis=0) >= _LEAST, _BALANCES[gains.argmax(axis=0)], math.nan)
         self.balance = chosen[:, np.minimum(np.arange(self.grid.size) // _EVERY, tried.size - 1)]
-
-    def _grown(self, scores: Array, sides: Array, mu: float, tried: Array) -> Array:
-        """Return what bets with one balance win against some claims, (questions, claims)."""
-        shape = self.balance.shape[0], tried.size
-        none = np.zeros((shape[0], 2, shape[1]))
-        return self._played(scores, sides, self.grid[tried], np.full(shape, mu), none)[0][:, 0]
 
     def _forget(self, learned: list[tuple[Records, Array]]) -> None:
         """Keep the learned part of the memory, and of the rest the last reports only.
@@ -257,16 +253,9 @@ class Scores(Player):
         digits = np.append(np.full(len(numbers), -1), numbers["value"][digit]).astype(int)
         out = np.full((found.reports, paths.size + keys.size + 1), math.nan)
         out[:, paths.size : -1], out[:, -1] = 0.0, found.whole
-        order = np.argsort(paths, kind="stable")
-        given = found.rows, found.paths, found.values, found.words
-        _gather(*given, paths[order], order, digits[order], out)
-        order = np.argsort(keys)
-        _mark(found.category_rows, found.keys, keys[order], paths.size + order, out)
+        _gather(found.rows, found.paths, found.values, found.words, paths, digits, out)
+        _mark(found.category_rows, found.keys, keys, out[:, paths.size :])
         return out
-
-    def _likelihood(self, table: Array) -> Array:
-        """Return the probabilities of the inputs, float array (n, k)."""
-        return np.asarray(sum(w * likely(odds(table)) for w, odds in self.models))
 
     def _drawn_in(self, likelihood: Array) -> Array:
         """Return the scores of every question, moved towards even odds, (n, questions, shares)."""
