@@ -110,8 +110,7 @@ class Declared(Event):
     rates: Rates | None = None
 
     def __post_init__(self) -> None:
-        if not callable(self.function):
-            raise ValueError(f"function must be callable, got {self.function!r}")
+        checks.need(callable(self.function), f"function must be callable, got {self.function!r}")
         checks.instance("words", self.words, str, "a text")
         if self.rates is not None:
             p, q = checks.reals("rates", self.rates, 0, 1)
@@ -192,9 +191,9 @@ def happened(event: Event, reports: Reports, n: int, rng: Rng) -> Array:
     """Return whether each of n reports shows the event, after checking the answer."""
     answer = event.holds(reports, rng) if isinstance(event, Accepted) else event.holds(reports)
     shown = np.asarray(answer)
-    if shown.shape != (n,) or shown.dtype != bool:
-        raise ValueError(
-            f"event {event.words!r} must return {n} booleans, one per report, got {shown.dtype} of"
-            f" shape {shown.shape}"
-        )
+    checks.need(
+        shown.shape == (n,) and shown.dtype == bool,
+        f"event {event.words!r} must return {n} booleans, one per report, got {shown.dtype} of"
+        f" shape {shown.shape}",
+    )
     return shown

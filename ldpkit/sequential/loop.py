@@ -6,7 +6,7 @@ Read `Run._piece` and the methods after it, which are one round from its coin to
 import itertools
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,12 +26,12 @@ from ..stats import down
 from ..types import Array, Rates, Reports
 from .columns import read
 from .events import Accepted, Event, Source, happened
-from .players import SHARE, same_seed
+from .players import SHARE, Kept, same_seed
 from .portfolio import Portfolio
 from .result import SequentialResult, result
 from .scores import Scores
 from .screen import Screen
-from .wealth import COINS, IDLE, MEAN, PRODUCT, Tracks, Wealth, grid
+from .wealth import IDLE, Tracks, Wealth, grid
 
 __all__ = ["Run"]
 
@@ -43,7 +43,7 @@ _LATE = 0.1  # share of the stake for bets on the input of the report before
 _PIECE = 0.5  # seconds that one piece of reports from a slow client should take
 
 
-class Run:
+class Run(Kept):
     """A running sequential audit.
 
     The audit proceeds in rounds. In a round of a live client a coin chooses one of the inputs, and
@@ -62,6 +62,9 @@ class Run:
     asked : int array (k,)
         Number of reports of each input in these rounds.
     """
+
+    _ARRAYS = ("asked",)
+    _NUMBERS = ("seed",)
 
     def __init__(self, audit: Any, seed: int = 1, state: Row | None = None) -> None:
         mechanism: Any = audit.mechanism
@@ -97,7 +100,7 @@ class Run:
         self._most = max(1, min(2**16, _CELLS // width)) * self.cycle
         self._speed = 100.0  # rounds a second of a client whose reports cannot be repeated
         if state is not None:
-            self._restore(state)
+            self.restore(state)
 
     def _players(self, values: Array) -> Iterator[tuple[float, Any]]:
         """Yield the players, each with its share of the stake.
@@ -113,8 +116,7 @@ class Run:
         late = _LATE * (self.live and audit.learning)
         share = (1 - late - SHARE * self.program) / (bool(self.events) + 2 * audit.learning)
         if self.events:
-            rule = COINS if self.live else PRODUCT if product else MEAN
-            self.tracks = Tracks(values, audit.delta, audit.rates, rule)
+            self.tracks = Tracks(values, audit.delta, audit.rates, self.live, product)
             yield share, self.tracks
         if not audit.learning:
             return
@@ -360,18 +362,17 @@ class Run:
             **({} if audit.curve is None else {"curve": audit.curve.lines}),
         }
 
-    def state(self) -> Row:
+    def state(self, **more: Array) -> Row:
         """Return the state from which another process can continue; JSON can hold it."""
-        return {
+        return super().state(**more) | {
             "about": self.about(),
-            "seed": self.seed,
-            "asked": self.asked.tolist(),
             "seconds": self.seconds,
             "trajectory": [list(row) for row in self.trajectory],
             "wealth": self.wealth.state(),
         }
 
-    def _restore(self, state: Row) -> None:
+    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
+        """Continue from the `state` of another run of the same audit, see `Kept.restore`."""
         before = state["about"]
         now = self.about(before)
         changed = [
@@ -379,19 +380,15 @@ class Run:
             for name in dict.fromkeys([*before, *now])
             if before.get(name) != now.get(name)
         ]
-        if changed:
-            raise ValueError(f"state must be of the same audit: {'; '.join(changed)}")
-        self.seed = checks.integer("seed", state["seed"], 0)
+        checks.need(not changed, f"state must be of the same audit: {'; '.join(changed)}")
+        arrays = super().restore(state)
+        checks.integer("seed", self.seed, 0)
+        checks.values(self.asked, 2**62, "asked")
         self.seconds = checks.real("seconds", state["seconds"], 0)
-        asked = [checks.integer("asked", number, 0) for number in state["asked"]]
-        checks.need(
-            len(asked) == len(self.audit.inputs),
-            f"asked must hold {len(self.audit.inputs)} counts, one per input, got {len(asked)}",
-        )
-        self.asked = np.array(asked)
         self.trajectory = [(int(a), float(b), float(c)) for a, b, c in state["trajectory"]]
         with np.errstate(all="ignore"):  # numbers out of range are refused afterwards
             self.wealth.restore(state["wealth"])
+        return arrays
 
 
 def _each(reports: Reports) -> Any:

@@ -259,22 +259,18 @@ def _trees(table: Array, sides: Array, inputs: int) -> Odds:
         max_iter=12, learning_rate=0.25, max_leaf_nodes=8, early_stopping=False, random_state=0,
         min_samples_leaf=max(5, len(sides[some]) // 24),
     )  # fmt: skip
-    with _one_thread():
+    with _libraries().limit(limits=1, user_api="openmp"):
         model.fit(plain(table[some]), sides[some])
 
     def odds(table: Array) -> Array:
-        with _one_thread():
+        with _libraries().limit(limits=1, user_api="openmp"):
             score = model.decision_function(plain(table))
         return np.column_stack([-score / 2, score / 2]) if inputs == 2 else np.asarray(score)
 
     return odds
 
 
-def _one_thread() -> Any:
-    """Limit OpenMP to one thread, because several would wait longer than so little work takes."""
-    return _libraries().limit(limits=1, user_api="openmp")
-
-
 @functools.cache
 def _libraries() -> Any:
+    """Return what limits OpenMP: several threads would wait longer than so little work takes."""
     return threadpoolctl.ThreadpoolController()

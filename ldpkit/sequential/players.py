@@ -140,8 +140,10 @@ def taken(arrays: Mapping[str, Array], name: str, like: Array, rows: int | None 
         full = np.zeros(like.size, new.dtype)
         full[places] = new
         new = full.reshape(like.shape)
-    if new.shape != shape or new.dtype != like.dtype:
-        raise ValueError(f"state must hold {name} of shape {shape}, got {new.dtype} of {new.shape}")
+    checks.need(
+        new.shape == shape and new.dtype == like.dtype,
+        f"state must hold {name} of shape {shape}, got {new.dtype} of {new.shape}",
+    )
     return new
 
 

@@ -1,5 +1,6 @@
 """Results of sequential audits: what won, why, and which leaks may have been missed."""
 
+import bisect
 import math
 import re
 from dataclasses import dataclass, field
@@ -345,13 +346,11 @@ def one_in(run: "Run") -> int:
     A client that does so in one report of so many would have been refuted with probability .9. The
     number is 0 if even a client that always does so could be missed, and if no attack learns.
     """
-    low, high, reports = 0, int(run.asked.min()) + 1, int(run.asked.min())
+    reports = int(run.asked.min())
     if not run.screens or run.audit.claim[0] == math.inf:
         return 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _refutes(run, reports, middle) else (low, middle)
-    return low
+    rarer = range(1, reports + 1)
+    return bisect.bisect_left(rarer, True, key=lambda n: not _refutes(run, reports, n))
 
 
 def _row(pair: tuple[Any, Any], event: str, log: float, *hits: int) -> Row:

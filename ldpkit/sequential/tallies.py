@@ -4,7 +4,8 @@ Counts decide only which events are bet on. Collisions of hashes, forgotten valu
 a slot therefore cost wealth, but never make a bet invalid.
 """
 
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,12 @@ _U1, _DOOR, _MISSED = np.uint64(1), np.uint64(DOOR - 1), np.uint64(MISSED - 1)
 _MARK, _PLACE = np.uint64(40), np.uint64(16)
 
 
-class Paths(NamedTuple):
+class Paths(
+    namedtuple(
+        "Paths",
+        "keys slots used missed hashes counts edges cuts kept seen start kinds values marks",
+    )
+):
     """Counts of numbers by path; each path has a slot, which is found by open addressing.
 
     Axis 1 of `counts` is the past and the last block, and axis 2 the input. Axis 3 holds 64 digits,
@@ -40,20 +46,7 @@ class Paths(NamedTuple):
     ``start[i]`` to ``start[i + 1]`` in `kinds`, `values` and `marks`.
     """
 
-    keys: Array
-    slots: Array
-    used: Array
-    missed: Array
-    hashes: Array
-    counts: Array
-    edges: Array
-    cuts: Array
-    kept: Array
-    seen: Array
-    start: Array
-    kinds: Array
-    values: Array
-    marks: Array
+    __slots__ = ()
 
     @classmethod
     def new(cls, inputs: int) -> "Paths":
@@ -82,18 +75,14 @@ class Paths(NamedTuple):
         )
 
 
-class Values(NamedTuple):
+class Values(namedtuple("Values", "keys counts marks last door")):
     """Counts of categories, in buckets of `WAYS`.
 
     A category is entered when it comes for the second time, of which `door` keeps a mark. `marks`
     holds the numbers of the categories that are bet on, and 0 for others.
     """
 
-    keys: Array
-    counts: Array
-    marks: Array
-    last: Array
-    door: Array
+    __slots__ = ()
 
     @classmethod
     def new(cls, size: int, inputs: int) -> "Values":

@@ -20,16 +20,10 @@ from ..jit import kernel
 from ..types import Array, Rates
 from .players import SHARES, Kept
 
-__all__ = ["COINS", "IDLE", "MEAN", "PRODUCT", "SURE", "Wealth", "Tracks", "grid"]
+__all__ = ["IDLE", "SURE", "Wealth", "Tracks", "grid"]
 
 IDLE = 4
 """Symbol of a round on which no bet is made."""
-
-COINS, PRODUCT, MEAN = "coins", "product", "mean"
-"""Rules by which a round multiplies the wealth.
-
-`COINS`: by the factor of its one report, whose input a coin chose. `PRODUCT`: by the product of the
-factors of its reports, which must be independent. `MEAN`: by the mean of these factors."""
 
 SURE = 0.9
 """Share of the stake that is bet on declared rates; the rest insures against wrong rates."""
@@ -75,8 +69,11 @@ class Tracks(Kept):
     delta : float
     rates : sequence of (float, float) or None
         Known rates of every track.
-    rule : {COINS, PRODUCT, MEAN}
-        How a round multiplies the wealth.
+    coins : bool
+        Whether a round is one report, whose input a coin chose; otherwise it is a pair of reports.
+    product : bool
+        Whether the reports of a pair are independent. Then a round multiplies the wealth by the
+        product of their factors, and otherwise by the mean of these factors.
 
     Attributes
     ----------
@@ -90,10 +87,11 @@ class Tracks(Kept):
     _ARRAYS = ("base", "past", "now", "shares", "counts", "believed")
 
     def __init__(
-        self, grid: Array, delta: float, rates: Sequence[Rates | None], rule: str = MEAN
-    ) -> None:
-        self.grid, self.delta, self.coins = grid, delta, rule == COINS
-        joint, lines = rule != MEAN, len(betting.STAKES)
+        self, grid: Array, delta: float, rates: Sequence[Rates | None], coins: bool = False,
+        product: bool = False,
+    ) -> None:  # fmt: skip
+        self.grid, self.delta, self.coins = grid, delta, coins
+        joint, lines = coins or product, len(betting.STAKES)
         even, learned = np.full(len(SHARES), 1 / len(SHARES)), None in rates
         plain = np.append(np.full(lines, 1 / lines), learned * even if joint else [])
         sure = np.append((1 - SURE) * plain[:lines], [0.0, SURE] if joint else [])
