@@ -366,6 +366,7 @@ class Run(Kept):
         """Return the state from which another process can continue; JSON can hold it."""
         return super().state(**more) | {
             "about": self.about(),
+            "rounds": self.rounds,
             "seconds": self.seconds,
             "trajectory": [list(row) for row in self.trajectory],
             "wealth": self.wealth.state(),
