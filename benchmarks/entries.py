@@ -5,8 +5,7 @@ import time
 
 import numpy as np
 
-from ldpkit.sequential import Bets, Counts, block_end
-from ldpkit.sequential.columns import read
+from ldpkit.sequential import Screen, read
 
 LEAST = 2.0  # seconds of processor time that each row measures
 ENTRIES = (1, 10, 100, 1_000, 10_000)
@@ -49,27 +48,19 @@ def forms(entries, rng):
 
 def measure(make, entries, rng, claims):
     """Return microseconds of processor time per report without a leak, and how many were seen."""
-    counts, bets, seen, end = Counts(), Bets(np.linspace(0, 2, claims), 0.0), 0, block_end(0)
-    spent, measured, warm, chunk = (
-        0.0,
-        0,
-        200 if entries > 1_000 else 2_000,
-        max(8, min(1024, 200_000 // entries)),
-    )
+    screen = Screen(np.linspace(0, 2, claims), 1.0, 0.0)
+    warm, most = 200 if entries > 1_000 else 2_000, max(8, min(1024, 200_000 // entries))
+    spent, measured = 0.0, 0
     while spent < LEAST:
-        n = min(end - seen, chunk)
-        sides, reports = rng.integers(0, 2, n), make(n)
+        n = min(screen.room, most)
+        sides, reports, counted = rng.integers(0, 2, n), make(n), screen.rounds >= warm
         tick = time.process_time()
-        flags = counts.see(read(reports, seen), sides)
-        bets.trace(flags, sides, 0)
-        bets.play(flags, sides)
-        seen += n
-        if seen == end:
-            counts.choose(bets.settle(*counts.end_block(1.0, 0.0)))
-            end = block_end(seen)
-        if seen > warm:
-            spent, measured = spent + time.process_time() - tick, measured + n
-    return spent / measured * 1e6, seen
+        screen.see(read(reports, screen.rounds), reports, sides)
+        screen.trace(0)
+        screen.play(n)
+        spent += counted * (time.process_time() - tick)
+        measured += counted * n
+    return spent / measured * 1e6, screen.rounds
 
 
 def rows(claims=201):

@@ -24,11 +24,10 @@ from ..auditors.result import Row
 from ..curve import Curve, approx, gdp
 from ..mechanisms import Client, LocalRandomizer
 from ..types import Rates
-from .events import Accepted, Event
+from .events import Accepted, Event, Source
 from .loop import Run
 from .portfolio import DELTAS
 from .result import SequentialResult
-from .sources import Source
 from .wealth import SURE
 
 __all__ = ["MOST", "STEPS", "SequentialAudit"]
@@ -134,21 +133,14 @@ class SequentialAudit(PairAudit):
     def _compared(self, mechanism: Any) -> tuple[Any, ...]:
         """Return the inputs to compare, after the mechanism has checked every pair of them."""
         checked = isinstance(mechanism, LocalRandomizer)
-        if (
-            self.inputs is None
-            and self.pair is None
-            and self.learning
-            and isinstance(mechanism, Client)
-        ):
-            spread = np.linspace(0, mechanism.k - 1, min(mechanism.k, MOST)).round().astype(int)
-            return tuple(spread.tolist())
         if self.inputs is None:
+            if self.pair is None and self.learning and isinstance(mechanism, Client):
+                spread = np.linspace(0, mechanism.k - 1, min(mechanism.k, MOST))
+                return tuple(spread.round().astype(int).tolist())
             return tuple(mechanism.pair(self.pair) if checked else self.pair or (0, 1))
-        if self.pair is not None:
-            raise ValueError(f"inputs must not be given together with a pair, got {self.inputs!r}")
-        inputs = tuple(self.inputs)
-        if len(inputs) < 2:
-            raise ValueError(f"inputs must be at least two, got {self.inputs!r}")
+        given, inputs = f"got {self.inputs!r}", tuple(self.inputs)
+        checks.need(self.pair is None, f"inputs must not be given together with a pair, {given}")
+        checks.need(len(inputs) >= 2, f"inputs must be at least two, {given}")
         for pair in itertools.combinations(inputs, 2) if checked else ():
             mechanism.pair(pair)
         return inputs
@@ -165,7 +157,8 @@ class SequentialAudit(PairAudit):
     @property
     def claim(self) -> tuple[float, float]:
         """Epsilon and delta of the claim, or of one that follows from its curve."""
-        return self.curve.implied if self.curve else (self.mechanism.epsilon, self.delta or 0.0)
+        own: Any = self.mechanism.epsilon, self.delta
+        return self.curve.implied if self.curve else own
 
     @functools.cached_property
     def curves(self) -> list[Curve]:
@@ -201,14 +194,14 @@ class SequentialAudit(PairAudit):
         and ``None`` if no rates are known. The lower bound holds for any bet on a single track.
         """
         known = [r for r in self.rates if r is not None]
-        if not known or self.mechanism.epsilon == math.inf or self.delta is None:
+        epsilon, delta = self.claim
+        if not known or epsilon == math.inf:
             return None
-        claim = self.mechanism.epsilon, self.delta
-        growth = max(betting.joint_growth(*r, *claim) for r in known)
+        growth = max(betting.joint_growth(*r, epsilon, delta) for r in known)
         if growth < 1e-12:  # rounding alone may reach this
             return math.inf, math.inf
         stake = self.alpha * SURE / len(self.tracks)
-        most = min(betting.expected_pairs(*r, claim[0], stake, claim[1])[1] for r in known)
+        most = min(betting.expected_pairs(*r, epsilon, stake, delta)[1] for r in known)
         return -math.log(self.alpha) / growth, most
 
     def start(self, seed: int = 1, state: Row | None = None) -> Run:

@@ -268,34 +268,33 @@ def _entries(
     numeric = ~lists(codes > TRUTH) & (sizes > 0)
     x = np.where(np.isfinite(x), x, 0.0)
     at = np.flatnonzero(numeric)
-    for what, row in zip(_AS_WHOLE, _listed(x, ends, sizes, at)):
-        out.real(of[at], out.part(paths[at], what), row)
+    tokens = np.repeat(_WHOLE_TOKENS, at.size)
+    whole = out.step(np.tile(paths[at], 7), tokens, lambda i: _AS_WHOLE[i // at.size])
+    out.real(np.tile(of[at], 7), whole, _listed(x, ends, sizes, at).ravel())
     near = numeric & (sizes <= _STEPPED) & lists(x != np.floor(x))
     at = np.flatnonzero((place > 0) & near[which])
     tokens = place[at] + _STEP
     steps = out.step(paths[which[at]], tokens, lambda i: f"step {place[at[i]]}")
     out.real(of[which[at]], steps, x[at] - x[at - 1])
     short = numeric & bits & (sizes <= _COUPLED)
-    for gap in range(1, min(_COUPLED, int(sizes[short].max(initial=0)))):
-        at = np.flatnonzero((place >= gap) & short[which])
-        _couples(out, of[which[at]], paths[which[at]], place[at], gap, x[at] != x[at - gap])
+    later = np.flatnonzero((place > 0) & short[which])
+    gap, i = np.nonzero(place[later] >= np.arange(1, _COUPLED)[:, None])
+    gap, at = gap + 1, later[i]
+    pair = out.step(
+        paths[which[at]],
+        _COUPLE + place[at] * _COUPLED + gap,
+        lambda i: f"the relation of entries {place[at[i]] - gap[i] + 1} and {place[at[i]] + 1}",
+    )
+    differ = (x[at] != x[at - gap]).astype(U)
+    out.category(of[which[at]], pair, differ, lambda i: ("equality", "inequality")[int(differ[i])])
     return which, inner, members
-
-
-def _couples(out: Records, of: Array, paths: Array, place: Array, gap: int, differ: Array) -> None:
-    """Record whether entries of lists equal the entries `gap` places before."""
-
-    def words(i: int) -> str:
-        return f"the relation of entries {place[i] - gap + 1} and {place[i] + 1}"
-
-    pair = out.step(paths, _COUPLE + place * _COUPLED + gap, words)
-    out.category(of, pair, differ.astype(U), lambda i: ("equality", "inequality")[int(differ[i])])
 
 
 _AS_WHOLE = (
     "the sum", "the maximum", "the place of the maximum", "the minimum", "the place of the minimum",
     "the number of zeros at the end", "the number of ascents",
 )  # fmt: skip
+_WHOLE_TOKENS = np.array([token("\0" + what) for what in _AS_WHOLE], U)
 
 
 @kernel

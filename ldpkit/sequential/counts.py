@@ -14,7 +14,6 @@ import numpy as np
 
 from ..types import Array
 from .columns import read
-from .ranking import informative, offer, rank
 from .records import INTEGER, TRUTH, TYPES, Records
 from .tallies import (  # fmt: skip
     AGREE,
@@ -29,10 +28,13 @@ from .tallies import (  # fmt: skip
     absorb,
     count,
     cut,
+    informative,
     merge,
+    offer,
+    rank,
 )
 
-__all__ = ["Counts", "Ranking"]
+__all__ = ["NUMBER", "TOP", "VALUES", "Counts", "Ranking"]
 
 VALUES, TOP = 1 << 19, 32  # categories in the table, events in a ranking
 ROWS, LEAST = 512, 27  # reports of each input whose columns are coupled: at most, at least

@@ -1,4 +1,4 @@
-"""Events to bet on: something that a report either shows or does not show.
+"""Sources of reports, and events to bet on, which a report either shows or does not show.
 
 Reports come as their mechanism makes them: arrays with one entry a user, or lists of such arrays.
 Reports of type ``any`` are arrays of objects. A bet is valid only if the event depends on its own
@@ -6,8 +6,9 @@ report alone.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +17,37 @@ from .. import checks
 from ..attacks import Attack
 from ..mechanisms import LocalRandomizer
 from ..types import Array, Pair, Rates, Reports, Rng
+from .columns import read
+from .tallies import AGREE, CATEGORY, happens
 
-__all__ = ["Event", "Accepted", "Declared", "happened"]
+__all__ = ["Event", "Accepted", "Declared", "Entry", "Source", "happened"]
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Reports of several inputs that cannot be asked for one by one, such as recordings.
+
+    Attributes
+    ----------
+    name : str
+    parameters : dict
+    epsilon, delta : float
+        The claim.
+    repeats : bool
+        Whether the same generator gives the same reports.
+    independent : bool
+        Whether reports of different inputs are known to be independent.
+    """
+
+    name: str
+    parameters: dict[str, Any]
+    epsilon: float
+    delta: float
+    repeats: bool
+    independent: bool
+
+    def draw(self, inputs: Sequence[Any], n: int, rng: Rng) -> list[Reports]:
+        """Return n reports of every input; fewer of each if there are no more."""
 
 
 class Event(ABC):
@@ -80,8 +110,7 @@ class Declared(Event):
     rates: Rates | None = None
 
     def __post_init__(self) -> None:
-        if not callable(self.function):
-            raise ValueError(f"function must be callable, got {self.function!r}")
+        checks.need(callable(self.function), f"function must be callable, got {self.function!r}")
         checks.instance("words", self.words, str, "a text")
         if self.rates is not None:
             p, q = checks.reals("rates", self.rates, 0, 1)
@@ -115,13 +144,56 @@ class Accepted(Event):
         return self.attack.accepts(self.mechanism, reports, self.pair, rng)
 
 
+@dataclass(frozen=True)
+class Entry(Event):
+    """An event about one or two entries of a report, which another audit can declare.
+
+    Parameters
+    ----------
+    words : str
+        The event in words.
+    kind : int
+        Type of the event, a constant of `ldpkit.sequential.tallies`.
+    paths : tuple of int
+        The key of a category; the hashes of both paths of a couple; otherwise the hash of the path.
+    value : float
+        Binary digit, threshold or type of a number.
+    rates : (float, float), optional
+        Share of reports that show the event, with the first and with the second input.
+    """
+
+    words: str
+    kind: int
+    paths: tuple[int, ...]
+    value: float = 0.0
+    rates: Rates | None = None
+
+    def holds(self, reports: Any) -> Array:
+        """Return whether each report shows the event; bool array (n,)."""
+        found, path = read(reports), np.uint64(self.paths[0])
+        shown = np.zeros(found.reports, bool)
+        if self.kind == CATEGORY:
+            shown[found.category_rows[found.keys == path]] = True
+        elif self.kind < CATEGORY:
+            at = found.paths == path
+            numbers = found.types[at], found.values[at], found.words[at]
+            shown[found.rows[at][happens(self.kind, self.value, *numbers)]] = True
+        else:
+            signs = np.zeros((2, found.reports))
+            for sign, own in zip(signs, self.paths):
+                at = (found.paths == np.uint64(own)) & np.isin(found.values, (0, 1))
+                sign[found.rows[at]] = 2 * found.values[at] - 1
+            shown = signs.prod(axis=0) == (1 if self.kind == AGREE else -1)
+        return shown
+
+
 def happened(event: Event, reports: Reports, n: int, rng: Rng) -> Array:
     """Return whether each of n reports shows the event, after checking the answer."""
     answer = event.holds(reports, rng) if isinstance(event, Accepted) else event.holds(reports)
     shown = np.asarray(answer)
-    if shown.shape != (n,) or shown.dtype != bool:
-        raise ValueError(
-            f"event {event.words!r} must return {n} booleans, one per report, got {shown.dtype} of"
-            f" shape {shown.shape}"
-        )
+    checks.need(
+        shown.shape == (n,) and shown.dtype == bool,
+        f"event {event.words!r} must return {n} booleans, one per report, got {shown.dtype} of"
+        f" shape {shown.shape}",
+    )
     return shown

@@ -1,10 +1,12 @@
-"""The sequential audit loop: choose inputs, draw reports, read them, bet, learn."""
+"""The sequential audit loop: choose inputs, draw reports, read them, bet, learn.
 
-import functools
+Read `Run._piece` and the methods after it, which are one round from its coin to what is learned.
+"""
+
 import itertools
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,27 +14,28 @@ import numpy as np
 from .. import checks
 from ..auditors.pair import makeable
 from ..auditors.result import Row, finite
-from ..mechanisms import Program
+from ..mechanisms import Client, Program
+from ..mechanisms.base import distribution_known
+from ..mechanisms.identity import identity
 from ..mechanisms.recordings import Recordings
 from ..progress import Progress
 from ..reports.anything import rows
 from ..reports.base import picked
 from ..rng import generator
 from ..stats import down
-from ..types import Array, Reports
-from . import findings
+from ..types import Array, Rates, Reports
 from .columns import read
-from .events import Accepted, Event, happened
+from .events import Accepted, Event, Source, happened
+from .players import SHARE, Kept, same_seed
 from .portfolio import Portfolio
-from .result import SequentialResult, block, careful
+from .result import SequentialResult, result
 from .scores import Scores
 from .screen import Screen
-from .seeds import SHARE, same_seed
-from .sources import Live, Source, identity
-from .wealth import COINS, IDLE, MEAN, PRODUCT, Tracks, Wealth
+from .wealth import IDLE, Tracks, Wealth, grid
 
 __all__ = ["Run"]
 
+_FIRST = 8  # reports per input after which the audit learns for the first time
 _CELLS = 2**20  # largest number of entries in the reports that are made at once
 _SEEN, _ENTRIES = 4096, 100_000  # largest number of rounds, and of entries, screened at once
 _ENTRY = 0.1  # share of the stake for bets on single entries, if the claim is a curve
@@ -40,7 +43,7 @@ _LATE = 0.1  # share of the stake for bets on the input of the report before
 _PIECE = 0.5  # seconds that one piece of reports from a slow client should take
 
 
-class Run:
+class Run(Kept):
     """A running sequential audit.
 
     The audit proceeds in rounds. In a round of a live client a coin chooses one of the inputs, and
@@ -56,83 +59,88 @@ class Run:
 
     Attributes
     ----------
-    rounds : int
-        Number of rounds so far.
     asked : int array (k,)
         Number of reports of each input in these rounds.
     """
 
+    _ARRAYS = ("asked",)
+    _NUMBERS = ("seed",)
+
     def __init__(self, audit: Any, seed: int = 1, state: Row | None = None) -> None:
         mechanism: Any = audit.mechanism
-        self.audit, self.seed, self.live = audit, seed, not isinstance(mechanism, Source)
-        self.source: Any = Live(mechanism) if self.live else mechanism
+        self.audit, self.mechanism, self.seed = audit, mechanism, seed
+        self.live, inputs = not isinstance(mechanism, Source), len(audit.inputs)
         self.events: list[Event] = audit.events()
+        exact = self.live and distribution_known(mechanism)
         self.sampled = (  # from the exact distribution, so that no report is made
-            self.live
+            exact
             and not audit.faithful
             and not audit.learning
-            and self.source.exact
             and all(isinstance(e, Accepted) and e.rates is not None for e in self.events)
         )
         if self.live and not self.sampled:
             makeable(mechanism)
-        stated, inputs = audit.independent, len(audit.inputs)
-        independent = not self.live and (mechanism.independent if stated is None else stated)
+        batched = not isinstance(mechanism, Client) or mechanism.batched
+        self.repeats = batched if self.live else mechanism.repeats  # reports, from the same seed
+        self.ahead = batched and self.live and not exact  # many inputs at a time
         self.program = isinstance(getattr(mechanism, "function", None), Program)
         self.repeated = False  # whether the program draws the same coins at every start
-        self.rule = COINS if self.live else PRODUCT if independent else MEAN
+        self.cycle = inputs if self.live else 1  # rounds for one report of each input
+        self.asked, self.stopped, self.seconds = np.zeros(inputs, int), "", 0.0
+        self.trajectory: list[tuple[int, float, float]] = []
         self.tracks: Tracks | None = None
         self.screens: list[Screen] = []
-        players = [*self._players(inputs, independent)]
-        self.claimed, values = self.source.epsilon, None
+        self.claimed, values = mechanism.epsilon, grid(mechanism.epsilon)
         if audit.curve is not None:
-            values = np.array([c.parameters.get("mu", 0.0) for c in audit.curves])
             self.claimed = audit.curve.parameters.get("mu", 0.0)
-        self.wealth = Wealth(self.claimed, audit.alpha, players, values)
-        self.cycle = inputs if self.live else 1  # rounds for one report of each input
-        self.rounds, self.asked, self.stopped, self.seconds = 0, np.zeros(inputs, int), "", 0.0
-        self.trajectory: list[tuple[int, float, float]] = []
+            values = np.array([c.parameters.get("mu", 0.0) for c in audit.curves])
+        self.wealth = Wealth(self.claimed, audit.alpha, [*self._players(values)], values)
         self._name = "bets", [repr(value) for value in audit.inputs], *audit.claim
         width = mechanism.width if self.live else 1
         self._most = max(1, min(2**16, _CELLS // width)) * self.cycle
         self._speed = 100.0  # rounds a second of a client whose reports cannot be repeated
         if state is not None:
-            self._restore(state)
+            self.restore(state)
 
-    def _players(self, inputs: int, independent: bool) -> Iterator[tuple[float, Any]]:
+    def _players(self, values: Array) -> Iterator[tuple[float, Any]]:
         """Yield the players, each with its share of the stake.
 
         `Tracks` bet on given events. If an attack learns, a `Screen` and `Scores` bet too. For a
         live client a second screen then bets on the input of the report before.
         """
-        curve, (epsilon, delta) = self.audit.curve, self.audit.claim
-        claim = 1.0 if epsilon == math.inf else epsilon, delta
-        late = _LATE * (self.live and self.audit.learning)
-        share = (1 - late - SHARE * self.program) / (bool(self.events) + 2 * self.audit.learning)
-        entries = share if curve is None else _ENTRY
-
-        def tracks(grid: Array) -> Tracks:
-            self.tracks = Tracks(grid, self.audit.delta, self.audit.rates, self.rule)
-            return self.tracks
-
-        def screen(grid: Array, late: bool = False) -> Screen:
-            size = 1 if self.live else inputs
-            if curve is not None:  # against lines that follow; at 700 there is no bet
-                grid = np.array([min(c.epsilon(delta), 700.0) for c in self.audit.curves])
-            self.screens.append(Screen(grid, *claim, inputs, size, independent, late))
-            return self.screens[-1]
-
-        def scores(grid: Array) -> Scores:
-            if curve is not None:
-                return Portfolio(self.screens[0].counts, self.audit.curves, independent)
-            return Scores(self.screens[0].counts, grid, self.audit.delta, independent)
-
+        audit, inputs = self.audit, len(self.audit.inputs)
+        (epsilon, delta), curve = audit.claim, audit.curve
+        product = False if self.live else audit.independent
+        if product is None:
+            product = self.mechanism.independent
+        late = _LATE * (self.live and audit.learning)
+        share = (1 - late - SHARE * self.program) / (bool(self.events) + 2 * audit.learning)
         if self.events:
-            yield share, tracks
-        if self.audit.learning:
-            yield from ((entries, screen), (2 * share - entries, scores))
-        if late:
-            yield late, functools.partial(screen, late=True)
+            self.tracks = Tracks(values, audit.delta, audit.rates, self.live, product)
+            yield share, self.tracks
+        if not audit.learning:
+            return
+        entries = share if curve is None else _ENTRY
+        if curve is not None:  # against lines that follow; at 700 there is no bet
+            values = np.array([min(c.epsilon(delta), 700.0) for c in audit.curves])
+        size, claim = 1 if self.live else inputs, (1.0 if epsilon == math.inf else epsilon, delta)
+        self.screens = [
+            Screen(values, *claim, inputs, size, product, of_before)
+            for of_before in ([False, True] if self.live else [False])
+        ]
+        counts = self.screens[0].counts
+        yield entries, self.screens[0]
+        if curve is None:
+            yield 2 * share - entries, Scores(counts, values, audit.delta, product)
+        else:
+            yield 2 * share - entries, Portfolio(counts, audit.curves, product)
+        if self.live:
+            yield late, self.screens[1]
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds so far."""
+        return self.wealth.rounds
 
     # --- the run ----------------------------------------------------------------------------------
 
@@ -161,16 +169,16 @@ class Run:
         max_time = audit.max_time if max_time is None else max_time
         watched, before = not self.wealth.refuted, self.seconds
         budget, size = trials * self.cycle, len(audit.inputs) // self.cycle
-        recordings = self.source if isinstance(self.source, Recordings) else None
+        recordings = self.mechanism if isinstance(self.mechanism, Recordings) else None
         if recordings:
             recordings.seek(self.rounds)
         if self.program and not self.rounds and watched:
             goal = self.wealth.goal - math.log(SHARE)
-            won, self.repeated = same_seed(self.source.mechanism, audit.inputs, goal)
+            won, self.repeated = same_seed(self.mechanism, audit.inputs, goal)
             self.wealth.won = won + math.log(SHARE) if won >= goal else -math.inf
         self.stopped = self._why(budget, watched) or ("not valid" if self.repeated else "")
         with Progress(
-            budget * size, "reports", self.source.name, start=self.rounds * size
+            budget * size, "reports", self.mechanism.name, start=self.rounds * size
         ) as progress:
             while not self.stopped:
                 used = self._piece(budget - self.rounds, watched)
@@ -208,7 +216,7 @@ class Run:
         begin, end = (self.cycle * at for at in block(self.rounds // self.cycle))
         start = begin + (self.rounds - begin) // self._most * self._most  # the same in every run
         size = self._most
-        if not (self.sampled or self.source.repeats):  # no report may be made that is not used
+        if not (self.sampled or self.repeats):  # no report may be made that is not used
             start, size = self.rounds, min(left, max(self.cycle, int(self._speed * _PIECE)))
         rng = generator(self.seed, *self._name, start)
         chosen, reports = self._draw(min(end - start, size), start, rng)
@@ -218,7 +226,6 @@ class Run:
         symbols = self._observe(chosen, reports, rng)
         used = self._bet(chosen, reports, symbols, first, min(len(chosen), first + left), watched)
         self.asked += np.bincount(chosen[first : first + used].ravel(), minlength=self.asked.size)
-        self.rounds += used
         if self.rounds == end:
             self._learn()
         return used
@@ -235,12 +242,15 @@ class Run:
         """
         inputs = self.audit.inputs
         if not self.live:
-            reports = self.source.draw(inputs, n, rng)
+            reports = self.mechanism.draw(inputs, n, rng)
             n = min(n, *(_size(own) for own in reports))
             return np.tile(np.arange(len(inputs)), (n, 1)), reports
         coins = generator(self.seed, *self._name, "coins", start)
         chosen, begun = coins.integers(0, len(inputs), n), time.perf_counter()
-        reports = None if self.sampled else self.source.ask(inputs, chosen, rng)
+        reports = None
+        if not self.sampled:
+            values = np.stack([self.mechanism.inputs(value, n) for value in inputs])
+            reports = self.mechanism.perturb(values[chosen, np.arange(n)], rng)
         self._speed = n / max(time.perf_counter() - begun, 1e-6)
         return chosen[:, None], reports
 
@@ -277,7 +287,7 @@ class Run:
             if self.tracks:
                 self.tracks.see(np.ascontiguousarray(symbols[:, part]))
             if self.screens:
-                self._screen(chosen, reports, part, self.rounds + used)
+                self._screen(chosen, reports, part)
             used += self.wealth.bet(part.stop - part.start, watched)
         return used
 
@@ -291,7 +301,7 @@ class Run:
         most = max(self.cycle, int(min(_SEEN, _ENTRIES / entries)) * self.cycle // inputs)
         return min(most, *(screen.room for screen in self.screens))
 
-    def _screen(self, chosen: Array, reports: Any, part: slice, first: int) -> None:
+    def _screen(self, chosen: Array, reports: Any, part: slice) -> None:
         """Read the reports of some rounds, and show their records to the players that learn."""
         at, size = np.arange(part.start, part.stop), chosen.shape[1]
         if self.live:
@@ -299,7 +309,7 @@ class Run:
         else:
             own = [_each(picked(some, at)) for some in reports]
             given = [*itertools.chain.from_iterable(zip(*own))]
-        records = read(given, first * size, size=size)
+        records = read(given, self.rounds * size, size=size)
         for player in self.wealth.players:
             if player is not self.tracks:
                 player.see(records, given, chosen[part].ravel())
@@ -318,7 +328,7 @@ class Run:
     @property
     def result(self) -> SequentialResult:
         """The result so far."""
-        return findings.result(self)
+        return result(self)
 
     @property
     def leading(self) -> Event | None:
@@ -352,19 +362,18 @@ class Run:
             **({} if audit.curve is None else {"curve": audit.curve.lines}),
         }
 
-    def state(self) -> Row:
+    def state(self, **more: Array) -> Row:
         """Return the state from which another process can continue; JSON can hold it."""
-        return {
+        return super().state(**more) | {
             "about": self.about(),
-            "seed": self.seed,
             "rounds": self.rounds,
-            "asked": self.asked.tolist(),
             "seconds": self.seconds,
             "trajectory": [list(row) for row in self.trajectory],
-            **self.wealth.state(),
+            "wealth": self.wealth.state(),
         }
 
-    def _restore(self, state: Row) -> None:
+    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
+        """Continue from the `state` of another run of the same audit, see `Kept.restore`."""
         before = state["about"]
         now = self.about(before)
         changed = [
@@ -372,20 +381,15 @@ class Run:
             for name in dict.fromkeys([*before, *now])
             if before.get(name) != now.get(name)
         ]
-        if changed:
-            raise ValueError(f"state must be of the same audit: {'; '.join(changed)}")
-        self.seed = checks.integer("seed", state["seed"], 0)
-        self.rounds = checks.integer("rounds", state["rounds"], 0)
+        checks.need(not changed, f"state must be of the same audit: {'; '.join(changed)}")
+        arrays = super().restore(state)
+        checks.integer("seed", self.seed, 0)
+        checks.values(self.asked, 2**62, "asked")
         self.seconds = checks.real("seconds", state["seconds"], 0)
-        asked = [checks.integer("asked", number, 0) for number in state["asked"]]
-        checks.need(
-            len(asked) == len(self.audit.inputs),
-            f"asked must hold {len(self.audit.inputs)} counts, one per input, got {len(asked)}",
-        )
-        self.asked = np.array(asked)
         self.trajectory = [(int(a), float(b), float(c)) for a, b, c in state["trajectory"]]
         with np.errstate(all="ignore"):  # numbers out of range are refused afterwards
-            self.wealth.restore(state)
+            self.wealth.restore(state["wealth"])
+        return arrays
 
 
 def _each(reports: Reports) -> Any:
@@ -397,3 +401,26 @@ def _each(reports: Reports) -> Any:
 def _size(reports: Reports) -> int:
     """Return the number of users, also of a list of arrays."""
     return _size(reports[0]) if isinstance(reports, (list, tuple)) else len(reports)
+
+
+def careful(tp: int, fp: int, first: int, second: int) -> Rates:
+    """Return cautious rates to bet on after `tp` of `first` and `fp` of `second` reports.
+
+    They are moved towards each other by .7 standard errors, and are never 0 or 1.
+    """
+    p, q = (tp + 0.5) / (first + 1), (fp + 0.5) / (second + 1)
+    p -= 0.7 * math.sqrt(p * (1 - p) / (first + 1))
+    q += 0.7 * math.sqrt(q * (1 - q) / (second + 1))
+    least, most = 1 / (first + 2), 1 - 1 / (second + 2)
+    return max(p, least), min(q, most)
+
+
+def block(t: int) -> tuple[int, int]:
+    """Return begin and end of the block of report number t of an input.
+
+    The audit learns between blocks only.
+    """
+    begin, end = 0, _FIRST
+    while end <= t:
+        begin, end = end, max(end + 4, end * 3 // 2)
+    return begin, end

@@ -23,6 +23,9 @@ Odds = Callable[[Array], Array]
 Fit = Callable[[Array, Array, int], Odds]
 """Fits a model to rows of columns, the input of each row, and the number of inputs."""
 
+Change = Callable[[Array], Array]
+"""Maps rows of columns to rows of other columns."""
+
 _TABLES, _FEW, _SMOOTH = 3, 64, 4  # most tables, values of a tabled column, smooth columns
 _FIRST_TREES, _GROWN = 120, 2**11  # reports to which trees are fitted: at least, at most
 _WORSE = 7.0  # nats; a model that is this much worse than the best one is left out
@@ -61,36 +64,38 @@ def fitted(
         return [], np.full((len(sides), inputs), 1 / inputs)
     weights = scipy.special.softmax([score for *_, score in models])
     kept = [
-        (float(w), odds, predicted) for w, (odds, predicted, _) in zip(weights, models) if w > 1e-2
+        (float(w), make, predicted) for w, (make, predicted, _) in zip(weights, models) if w > 1e-2
     ]
     total = sum(w for w, *_ in kept)
     mixed = np.asarray(sum(w / total * predicted for w, _, predicted in kept))
-    return [(w / total, odds) for w, odds, _ in kept], mixed
+    return [(w / total, make()) for w, make, _ in kept], mixed
 
 
 def _models(
     table: Array, sides: Array, half: Array, inputs: int
-) -> Iterator[tuple[Odds, Array, float]]:
-    """Yield the log odds of each model, its predictions of the past, and their log likelihood.
+) -> Iterator[tuple[Callable[[], Odds], Array, float]]:
+    """Yield what makes each model, its predictions of the past, and their log likelihood.
 
     A half is predicted from the other one. A model that predicts one half much worse than another
     model does is left out.
     """
     best = np.zeros(2)
     least = -2 * math.log(half.size // 2 + 2)  # so few reports do not support more extreme odds
+    parts = [(own, table[~own], sides[~own], table[own]) for own in (half == 0, half == 1)]
     for fit in _fits(table, sides, inputs):
         models, predicted, won = [], np.zeros((len(sides), inputs)), np.zeros(2)
-        for part, own in enumerate((half == 0, half == 1)):
-            models.append(fit(table[~own], sides[~own], inputs))
-            odds = models[-1](table[own])
+        for part, (own, known, named, asked) in enumerate(parts):
+            models.append(fit(known, named, inputs))
+            odds = models[-1](asked)
             predicted[own] = likely(np.maximum(odds - odds.max(axis=1, keepdims=True), least))
             won[part] = np.log(inputs * predicted[own, sides[own]]).sum()
             if won[part] < best[part] - _WORSE:
                 break
         else:
             best = np.maximum(best, won)
-            whole = _mean(models) if fit is _trees else fit(table, sides, inputs)
-            yield whole, predicted, float(won.sum())
+            whole = functools.partial(fit, table, sides, inputs)
+            mean = functools.partial(_mean, models)
+            yield mean if fit is _trees else whole, predicted, float(won.sum())
 
 
 def _fits(table: Array, sides: Array, inputs: int) -> Iterator[Fit]:
@@ -101,10 +106,11 @@ def _fits(table: Array, sides: Array, inputs: int) -> Iterator[Fit]:
     for i in few[:_TABLES]:
         yield functools.partial(_tabled, i, values[i])
     real = [i for i, known in enumerate(values[:-1]) if known.size > _FEW]
+    centred, standard = _shared(functools.partial(_centred, real)), _shared(_standard)
     for power in (1, 2) if 0 < len(real) <= _SMOOTH else ():
-        yield functools.partial(_smooth, real, power)
+        yield functools.partial(_linear, 0.5, centred, power)
     for ridge in _RIDGES if len(values) > 2 else ():
-        yield functools.partial(_linear, ridge)
+        yield functools.partial(_linear, ridge, standard, 0)
     if len(sides) >= _FIRST_TREES and values[-1].size > _FEW:
         yield _trees
 
@@ -138,11 +144,41 @@ def _tabled(column: int, values: Array, table: Array, sides: Array, inputs: int)
     return looked_up
 
 
-def _standard(table: Array) -> Callable[[Array], Array]:
+def _shared(scaled: Callable[[Array], Change]) -> Callable[[Array], tuple[Change, Array]]:
+    """Return a function that scales the same rows once, for all models that are fitted to them.
+
+    It returns the scale, and the rows after it. The scale remembers the last other rows, because
+    the models are also asked about the same rows.
+    """
+    known: dict[int, tuple[Array, Change, Array]] = {}
+
+    def once(table: Array) -> tuple[Change, Array]:
+        if id(table) not in known:
+            scale = scaled(table)
+            known[id(table)] = table, _remembering(scale), scale(table)
+        return known[id(table)][1:]
+
+    return once
+
+
+def _remembering(change: Change) -> Change:
+    """Return the same function, which remembers its last rows."""
+    last: list[Any] = [None, None]
+
+    def changed(table: Array) -> Array:
+        if last[0] is not table:
+            last[:] = table, change(table)
+        return last[1]
+
+    return changed
+
+
+def _standard(table: Array) -> Change:
     """Return a function that standardises columns and adds indicators of missing numbers.
 
     Missing numbers become 0. Mean and standard deviation are those of `table`.
     """
+    table = table[:, :-1]
     missing = np.isnan(table)
     clipped, many = np.clip(table, -_FAR, _FAR), np.maximum((~missing).sum(axis=0), 1)
     middle = np.where(missing, 0, clipped).sum(axis=0) / many
@@ -150,36 +186,39 @@ def _standard(table: Array) -> Callable[[Array], Array]:
     spread[spread == 0], some = 1, missing.any(axis=0)
 
     def standard(table: Array) -> Array:
+        table = table[:, :-1]
         z = np.clip((np.clip(table, -_FAR, _FAR) - middle) / spread, -20, 20)
         return np.column_stack([np.nan_to_num(z), np.isnan(table[:, some])])
 
     return standard
 
 
-def _smooth(columns: list[int], power: int, table: Array, sides: Array, inputs: int) -> Odds:
-    """Return log odds that are linear in a few real numbers and in a power of their distances.
-
-    The distance is that from the median, in units of the spread.
-    """
+def _centred(columns: list[int], table: Array) -> Change:
+    """Return a function that takes a few columns as distances from the median, in spreads."""
     x = np.clip(table[:, columns], -_FAR, _FAR)
     middle = np.nanmedian(x, axis=0)
     spread = np.maximum(np.nanmedian(np.abs(x - middle), axis=0) * 1.5, 1e-290)
 
-    def bent(table: Array) -> Array:
+    def centred(table: Array) -> Array:
         with np.errstate(over="ignore"):
             far = (np.clip(table[:, columns], -_FAR, _FAR) - middle) / spread
-        z = np.clip(np.nan_to_num(far), -20, 20)
-        return np.column_stack([z, np.abs(z) ** power])
+        return np.clip(np.nan_to_num(far), -20, 20)
 
-    fit = _regression(bent(table), sides, inputs, 0.5)
-    return lambda table: fit(bent(table))
+    return centred
 
 
-def _linear(ridge: float, table: Array, sides: Array, inputs: int) -> Odds:
-    """Return log odds that are a weighted sum of all columns but the last."""
-    standard = _standard(table[:, :-1])
-    fit = _regression(standard(table[:, :-1]), sides, inputs, ridge)
-    return lambda table: fit(standard(table[:, :-1]))
+def _linear(
+    ridge: float, scaled: Callable[[Array], tuple[Change, Array]], power: int,
+    table: Array, sides: Array, inputs: int,
+) -> Odds:  # fmt: skip
+    """Return log odds that are a weighted sum of scaled columns, and of a power of their size."""
+
+    def bent(z: Array) -> Array:
+        return np.column_stack([z, np.abs(z) ** power]) if power else z
+
+    scale, rows = scaled(table)
+    fit = _regression(bent(rows), sides, inputs, ridge)
+    return lambda table: fit(bent(scale(table)))
 
 
 def _regression(x: Array, sides: Array, inputs: int, ridge: float) -> Odds:
@@ -220,22 +259,18 @@ def _trees(table: Array, sides: Array, inputs: int) -> Odds:
         max_iter=12, learning_rate=0.25, max_leaf_nodes=8, early_stopping=False, random_state=0,
         min_samples_leaf=max(5, len(sides[some]) // 24),
     )  # fmt: skip
-    with _one_thread():
+    with _libraries().limit(limits=1, user_api="openmp"):
         model.fit(plain(table[some]), sides[some])
 
     def odds(table: Array) -> Array:
-        with _one_thread():
+        with _libraries().limit(limits=1, user_api="openmp"):
             score = model.decision_function(plain(table))
         return np.column_stack([-score / 2, score / 2]) if inputs == 2 else np.asarray(score)
 
     return odds
 
 
-def _one_thread() -> Any:
-    """Limit OpenMP to one thread, because several would wait longer than so little work takes."""
-    return _libraries().limit(limits=1, user_api="openmp")
-
-
 @functools.cache
 def _libraries() -> Any:
+    """Return what limits OpenMP: several threads would wait longer than so little work takes."""
     return threadpoolctl.ThreadpoolController()

@@ -27,7 +27,8 @@ import numpy as np
 from ..curve import Curve
 from ..types import Array, Row
 from .counts import Counts
-from .scores import SHARES, Scores
+from .players import SHARES
+from .scores import Scores
 
 __all__ = ["DELTAS", "LEVELS", "Portfolio", "best", "paid"]
 
@@ -105,7 +106,7 @@ class Portfolio(Scores):
         How many scores of the question's input, and of the others, lay in each cell.
     """
 
-    _KEPT = (*Scores._KEPT, "stakes", "cuts", "tally")
+    _ARRAYS = (*Scores._ARRAYS, "stakes", "cuts", "tally")
     _MOST = np.inf
 
     def __init__(self, counts: Counts, curves: Sequence[Curve], product: bool = False) -> None:
@@ -122,7 +123,7 @@ class Portfolio(Scores):
 
     def play(self, used: int, at: int = 0, low: int = 0) -> None:
         """Bet as `Scores.play` does, and count the cells of the reports."""
-        n = used * self.counts.size
+        n = used * self.size
         if (self._scores[:n] != 0.5).any():
             self._count(self._scores[:n], self._seen[2][:n])
         super().play(used, at, low)
@@ -151,7 +152,7 @@ class Portfolio(Scores):
         """Choose the shares against every claim that the counts break."""
         self.balance[:] = np.nan
         grown, delta = self.lines[:, 0, None], self.lines[:, 1, None]
-        for d, tally in enumerate(self.tally / np.array([[1], [self._rounds[3]]])):
+        for d, tally in enumerate(self.tally / np.array([[1], [self.others]])):
             if not tally.any(axis=1).all():
                 continue
             counts = tally + tally.sum(axis=0) / tally.sum()  # one report more of each told nothing
@@ -169,16 +170,16 @@ class Portfolio(Scores):
     def _multiply(
         self, scores: Array, sides: Array, grid: Array, balance: Array, low: int, *wealth: Array
     ) -> None:
-        (size, product, _, others), (start, won, total) = self._rounds.tolist(), wealth
+        start, won, total = wealth
         d = np.arange(len(balance))
         second = sides[:, None] != d
         pays = np.nan_to_num(balance[:, low:], nan=1.0)[
             d, :, second.astype(int), self._cells(scores)
         ]
-        weight = np.where(second, 1 / others, 1.0) * (sides >= 0)[:, None]
+        weight = np.where(second, 1 / self.others, 1.0) * (sides >= 0)[:, None]
         changes = (weight[:, :, None] * (pays - 1))[:, :, None] * np.array(SHARES)[:, None]
-        rounds = 1 + changes.reshape(-1, size, *changes.shape[1:])
-        now = rounds.prod(axis=1) if product else rounds.mean(axis=1)
+        rounds = 1 + changes.reshape(-1, self.size, *changes.shape[1:])
+        now = rounds.prod(axis=1) if self.product else rounds.mean(axis=1)
         course = won[:, :, low:] * np.cumprod(np.maximum(now, 1e-300), axis=0)
         won[:, :, low:] = course[-1]
         total[:] = start[:, -1].sum() + (start[:, :-1] * course[..., 0]).sum(axis=(1, 2))

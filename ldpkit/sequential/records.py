@@ -80,7 +80,7 @@ def token(text: str) -> int:
 
 def _filled(values: Any, size: int, kind: type) -> Array:
     """Return an array of this type; a single value is repeated."""
-    return values.astype(kind) if np.ndim(values) else np.full(size, values, kind)
+    return values.astype(kind, copy=False) if np.ndim(values) else np.full(size, values, kind)
 
 
 # --- records --------------------------------------------------------------------------------------

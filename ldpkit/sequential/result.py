@@ -1,15 +1,81 @@
-"""Results of sequential audits."""
+"""Results of sequential audits: what won, why, and which leaks may have been missed."""
 
+import bisect
 import math
+import re
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from ..auditors.report_html import Drawing, drawing
-from ..auditors.result import PairResult, Row, finite
+from ..auditors.result import CLEAR, LEAST, PairResult, Row, finite, too_few
+from ..mechanisms import Client, FrequencyOracle, LocalRandomizer
+from ..mechanisms.identity import digest
+from ..mechanisms.recordings import Recordings
 from ..stats import down
-from ..types import Rates
+from .columns import read
+from .events import Entry, happened
+from .players import AGREE, KNOWN, SAME, UNSEEDED
+from .portfolio import DELTAS, Portfolio
+from .records import REAL
+from .scores import Scores
+from .screen import Screen
+from .stakes import stake
+from .tallies import ZERO
 
-__all__ = ["SequentialResult", "block", "careful"]
+if TYPE_CHECKING:
+    from .loop import Run
+
+__all__ = ["WEIGHED", "SequentialResult", "one_in", "result", "why"]
+
+WEIGHED = ", weighed together with everything else that can be seen"
+"""Follows the words of the best single entry if the bets on all entries together won more."""
+
+FLOATS = (
+    "floating-point artefact: the last bits of the number reveal the input (page Case studies,"
+    " floating point)"
+)
+REPEATED = "a repeated report: all reports of an input are the same"
+_CAUSES = {
+    r"one report late: ": "memory: a report shows the input of the report before",
+    r"the (exponent of the last bit|zeros at the end of the mantissa|number of decimals)": FLOATS,
+    r"this very report": "a repeated report",
+    r"the (order of the keys|first key|relation|number of ascents|place)": "the order of the list",
+    r"the (length|number of keys|number of zeros at the end)": "the length",
+    r"is (an integer|a real number|true or false|infinite or no number)": "the type of the number",
+    r"is a number that was sent": "the presence of the field",
+    r"is -?\d+\.\d{12,}": "a repeated number",
+}
+_DRIFT = 3.0  # of Kolmogorov's statistic: exceeded by chance with probability 2 exp(-18) = 3e-8
+_DIGITS = 40  # binary digits below this one are the last bits of a real number
+_ALIKE = 10  # so many equal reports are named as a cause
+_AT_ONCE = 4096  # reports that are read again at once
+_NAMED = 12  # inputs that a verdict names one by one
+_SPENT, _SPENT_RARE = 2.5, 0.85  # nats lost before bets are on the right event, as measured
+
+UNSEEN = (
+    "Not looked at: three or more entries together, what is encrypted or compressed, the time of"
+    " reports, and what depends on inputs"
+)
+
+AHEAD = (
+    "The client was given many inputs at a time: the audit assumes that no report depends on an"
+    " input that was asked for later."
+)
+PAIRED = (
+    "The reports were paired in their order: the audit assumes that reports of one input do not"
+    " depend on reports of the other."
+)
+OTHERS = "the others"
+"""Stands for the inputs with which one is compared, if there are more than two."""
+
+_COUNTS = ("tp", "fp", "first", "second")
+
+NO_PAIRS = (
+    "independence changes nothing here: every report got its input by a coin of its own, and the"
+    " bets are valid whatever the reports remember"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,51 +211,230 @@ class SequentialResult(PairResult):
         }
 
 
-UNSEEN = (
-    "Not looked at: three or more entries together, what is encrypted or compressed, the time of"
-    " reports, and what depends on inputs"
-)
+def result(run: "Run") -> SequentialResult:
+    """Return the result so far."""
+    audit, wealth, mechanism = run.audit, run.wealth, run.mechanism
+    won, several = wealth.each.tolist(), len(run.events)
+    rows = [_track(run, track, log) for track, log in enumerate(won[:several])]
+    learners = wealth.players[bool(several) :]
+    rows += [_learned(run, player, log) for player, log in zip(learners, won[several:])]
+    leading, notes = rows[int(np.argmax(won))], [event.note for event in run.events]
+    same = max(map(_repeated, run.screens[:1]), default=0)
+    if same > 1:
+        notes.append(f"all of the first {same:,} reports of an input are the same")
+    if run.live and audit.independent:
+        notes.append(NO_PAIRS)
+    n = -(-run.rounds // run.cycle)
+    assumed = "" if run.live else PAIRED
+    if run.ahead:
+        assumed = AHEAD
+    clock = cause = ""
+    if isinstance(mechanism, Recordings) and wealth.refuted:
+        clock = mechanism.clock(leading["event"])
+    if run.repeated and wealth.refuted and not n:
+        leading, clock, cause = leading | {"event": AGREE}, KNOWN, SAME
+    elif wealth.refuted:
+        cause = why(run, leading["event"])
+    return SequentialResult(
+        mechanism=mechanism.name,
+        parameters=mechanism.parameters,
+        attack=", ".join(dict.fromkeys(audit.called)),
+        trials=n,
+        asked=tuple(run.asked.tolist()),
+        alpha=audit.alpha,
+        seed=run.seed,
+        faithful=not run.sampled,
+        counts={key: leading[key] for key in _COUNTS if key in leading},
+        rates={key: leading[key] for key in ("tpr", "fpr") if key in leading},
+        epsilon_emp=math.nan,
+        exact=None,
+        exact_sd=None,
+        claim=audit.claim[0],
+        delta=audit.delta,
+        pair=leading["pair"],
+        questions=len(rows),
+        directions=tuple(rows),
+        lower=wealth.lower if audit.curve is None else 0.0,
+        inconclusive="" if wealth.refuted else _weak(run, n),
+        invalid=UNSEEDED if run.repeated and not wealth.refuted else "",
+        cause=cause,
+        warnings=tuple(dict.fromkeys(filter(None, notes))),
+        scope=audit.mechanism.scope if isinstance(audit.mechanism, LocalRandomizer) else "",
+        about=" ".join(filter(None, [_asked(run, leading), assumed, clock])),
+        one_in=one_in(run),
+        seconds=run.seconds,
+        digest=digest(audit.mechanism),
+        event=leading["event"],
+        **_curved(run),
+        e_value=wealth.e_value,
+        stopped=run.stopped or "under way",
+        trajectory=(*run.trajectory, (n, wealth.log, wealth.lower)),
+    )
 
-FIRST = 8
-"""Reports per input after which the audit learns for the first time."""
 
-AHEAD = (
-    "The client was given many inputs at a time: the audit assumes that no report depends on an"
-    " input that was asked for later."
-)
-PAIRED = (
-    "The reports were paired in their order: the audit assumes that reports of one input do not"
-    " depend on reports of the other."
-)
-OTHERS = "the others"
-"""Stands for the inputs with which one is compared, if there are more than two."""
-
-COUNTS = ("tp", "fp", "first", "second")
-
-NO_PAIRS = (
-    "independence changes nothing here: every report got its input by a coin of its own, and the"
-    " bets are valid whatever the reports remember"
-)
+def _curved(run: "Run") -> Row:
+    """Return what is known of a claim that is a curve."""
+    audit, wealth = run.audit, run.wealth
+    if audit.curve is None:
+        return {}
+    band = [] if audit.band is None else audit.band.tolist()
+    refuted = wealth.most_won >= math.log(max(len(band), 1) / audit.alpha)
+    shown = refuted[wealth.grid.size - len(band) * len(DELTAS) :].reshape(-1, len(DELTAS))
+    bounds = [float(np.append(0, DELTAS)[np.argmin([*row, False])]) for row in shown]
+    portfolio = next(p for p in wealth.players if isinstance(p, Portfolio))
+    return {
+        "curve": audit.curve.described,
+        "mu_lower": wealth.lower if "mu" in audit.curve.parameters else None,
+        "tangent": portfolio.tangent(wealth.at or 0),
+        "band": tuple(zip(band, bounds, audit.curve.delta(band).tolist())),
+    }
 
 
-def careful(tp: int, fp: int, first: int, second: int) -> Rates:
-    """Return cautious rates to bet on after `tp` of `first` and `fp` of `second` reports.
+def _asked(run: "Run", leading: Row) -> str:
+    """Return a sentence that names the inputs if there are more than two, and the leading pair."""
+    inputs, mechanism = run.audit.inputs, run.audit.mechanism
+    if len(inputs) == 2:
+        return ""
+    named = ", ".join(map(str, inputs)) if len(inputs) <= _NAMED else f"{inputs[0]} to {inputs[-1]}"
+    k = mechanism.k if isinstance(mechanism, FrequencyOracle | Client) else 0
+    of = f" of {k:,}" if k > len(inputs) else ""
+    one, other = leading["pair"]
+    return f"Asked were {len(inputs)}{of} inputs ({named}); {one} against {other} leads."
 
-    They are moved towards each other by .7 standard errors, and are never 0 or 1.
+
+def _weak(run: "Run", n: int) -> str:
+    """Return why the audit could hardly have refuted the claim; an empty text if it could."""
+    if not run.screens:
+        return too_few(run.wealth.most, max(n, 1), run.mechanism.epsilon, of=f" of {CLEAR}")
+    counts = run.screens[0].counts
+    if counts.missed:
+        return f"{counts.missed:,} places of the reports were not looked at"
+    if n and counts.constant:
+        return "all reports are the same"
+    if run.audit.claim[0] == math.inf or _refutes(run, n, LEAST):
+        return ""
+    enough = next((m for m in 2.0 ** np.arange(60) if _refutes(run, m, LEAST)), math.inf)
+    if enough == math.inf:
+        return f"no number of reports per input would refute {CLEAR}: delta allows it"
+    while enough / 1.05 > n and _refutes(run, enough / 1.05, LEAST):
+        enough /= 1.05
+    size = 10 ** max(0, len(str(math.ceil(enough))) - 2)
+    about = -(-math.ceil(enough) // size) * size
+    return f"{n:,} reports per input are too few to refute {CLEAR}; about {about:,} are needed"
+
+
+def _refutes(run: "Run", reports: float, one_in: float) -> bool:
+    """Return whether the audit refutes a client that sends its input in the clear now and then.
+
+    The client does so in one of `one_in` reports. `reports` per input are enough if they refute it
+    with probability .9.
     """
-    p, q = (tp + 0.5) / (first + 1), (fp + 0.5) / (second + 1)
-    p -= 0.7 * math.sqrt(p * (1 - p) / (first + 1))
-    q += 0.7 * math.sqrt(q * (1 - q) / (second + 1))
-    least, most = 1 / (first + 2), 1 - 1 / (second + 2)
-    return max(p, least), min(q, most)
+    claim, delta = run.audit.claim
+    screen = run.screens[0]
+    size = 1 if screen.product else run.asked.size  # of a round whose factors are averaged
+    shown = (math.sqrt(reports / one_in + 1) - 1) ** 2  # with probability .9
+    bet = stake(shown / max(reports, 1), 0.0, math.exp(min(claim, 700)), delta, 1.0)
+    won = shown * math.log1p(bet / size) - reports * bet * delta
+    dealt = float(run.wealth.dealt[run.wealth.players.index(screen)])
+    spent = _SPENT - dealt + _SPENT_RARE * math.log1p(screen.counts.rare)
+    return won >= spent - math.log(run.audit.alpha)
 
 
-def block(t: int) -> tuple[int, int]:
-    """Return begin and end of the block of report number t of an input.
+def one_in(run: "Run") -> int:
+    """Return how rarely a client may send its input in the clear and still be refuted.
 
-    The audit learns between blocks only.
+    A client that does so in one report of so many would have been refuted with probability .9. The
+    number is 0 if even a client that always does so could be missed, and if no attack learns.
     """
-    begin, end = 0, FIRST
-    while end <= t:
-        begin, end = end, max(end + 4, end * 3 // 2)
-    return begin, end
+    reports = int(run.asked.min())
+    if not run.screens or run.audit.claim[0] == math.inf:
+        return 0
+    rarer = range(1, reports + 1)
+    return bisect.bisect_left(rarer, True, key=lambda n: not _refutes(run, reports, n))
+
+
+def _row(pair: tuple[Any, Any], event: str, log: float, *hits: int) -> Row:
+    """Return the wealth of a bet, and how often the reports that it bet on show its event.
+
+    `hits` are the entries `_COUNTS`, if they are known.
+    """
+    row: Row = {"pair": pair, "event": event, "e_value": math.exp(min(log, 700))}
+    row |= dict(zip(_COUNTS, hits))
+    for rate, shown, reports in zip(("tpr", "fpr"), hits, hits[2:]):
+        row |= {rate: shown / reports} if reports else {}
+    return row
+
+
+def _track(run: "Run", track: int, log: float) -> Row:
+    """Return the row of one track."""
+    _, i, j = run.audit.tracks[track]
+    pair = run.audit.inputs[i], run.audit.inputs[j]
+    hits = run.tracks.hits(track) if run.tracks else ()
+    return _row(pair, run.events[track].words, log, *hits)
+
+
+def _learned(run: "Run", player: Screen | Scores, log: float) -> Row:
+    """Return the row of a screen or of scores, with the single entry that won most."""
+    inputs = run.audit.inputs
+    screen = player if isinstance(player, Screen) else run.screens[0]
+    leading = screen.leading()
+    if leading is None:
+        return _row((inputs[0], inputs[1] if len(inputs) == 2 else OTHERS), player.words, log)
+    entry, one, shown, reports = leading
+    rates = shown / np.maximum(reports, 1)
+    rates[one] = math.inf
+    at = [one, int(np.argmin(rates))]
+    late, together = "one report late: " if screen.late else "", "" if screen is player else WEIGHED
+    words, hits = f"{late}{entry.words}{together}", [*shown[at], *reports[at]]
+    return _row((inputs[at[0]], inputs[at[1]]), words, log, *map(int, hits))
+
+
+def _repeated(screen: Screen) -> int:
+    """Return how many reports an input has if all of them are the same; 0 if they differ."""
+    counts = screen.counts
+    return int(counts.reports.sum(axis=0)[counts.repeated].max(initial=0))
+
+
+def why(run: "Run", event: str) -> str:
+    """Return what shows the input, in a few words; empty if it is the value that is sent."""
+    found = [cause for words, cause in _CAUSES.items() if re.search(words, event)]
+    if max(map(_repeated, run.screens[:1]), default=0) >= _ALIKE:
+        found.insert(0, REPEATED)
+    if not found and _last_bits(run):
+        found.append(FLOATS)
+    drift = _drift(run) if isinstance(run.mechanism, Recordings) else ""
+    return "; ".join(filter(None, [*found[:1], drift]))
+
+
+def _last_bits(run: "Run") -> bool:
+    """Return whether the event is one of the last binary digits of a real number."""
+    entry = run.leading
+    report = run.screens[0].report if run.screens else None
+    if report is None or not isinstance(entry, Entry) or entry.kind > ZERO or entry.value > _DIGITS:
+        return False
+    found = read(np.array([report]) if isinstance(report, np.ndarray) else [report])
+    return bool((found.types[found.paths == np.uint64(entry.paths[0])] == REAL).any())
+
+
+def _drift(run: "Run") -> str:
+    """Return after which report of recordings the rate of the event changed most, if it did.
+
+    The recordings are read again from the beginning. The statistic is the largest deviation of the
+    number of events from a steady rate.
+    """
+    event, source, rng = run.leading, run.mechanism, np.random.default_rng(run.seed)
+    if event is None:
+        return ""
+    source.seek(0)
+    parts: list[list[Any]] = [[], []]
+    for start in range(0, run.rounds, _AT_ONCE):
+        some = source.draw(run.audit.inputs, min(_AT_ONCE, run.rounds - start), rng)
+        for part, own in zip(parts, some):
+            part.append(happened(event, own, len(own), rng))
+    source.seek(run.rounds)
+    for shown in map(np.concatenate, parts):
+        walk = np.cumsum(shown - shown.mean())
+        at = int(np.argmax(abs(walk)))
+        if abs(walk[at]) > _DRIFT * np.sqrt(shown.size) * shown.std():
+            return f"drift: reports changed after {at + 1:,}"
+    return ""

@@ -8,28 +8,26 @@ more. The bet is valid even if the models are wrong, because it depends on earli
 Question d compares input d with an even mixture of the others. One question is enough for two
 inputs. A bet multiplies its wealth by the factor of `ldpkit.betting.soft`; the change by a report
 of another input counts by 1/(k - 1). A round of recordings multiplies the wealth by the product of
-its factors or by their mean, see `ldpkit.sequential.bets`.
+its factors or by their mean, see `ldpkit.sequential.stakes`.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..betting import soft_factor
 from ..jit import kernel
 from ..types import Array
-from .bets import dealt, in_parts
 from .counts import NUMBER, Counts
-from .kept import packed, taken, unpacked
 from .models import Odds, fitted, likely
+from .players import SHARES, Player, in_parts, taken
 from .records import Records
 from .tallies import ONE, ZERO
 
-__all__ = ["SHARES", "Scores"]
-
-SHARES = (0.5, 1.0)
-"""How far bets go from even odds to those of the models, because models err."""
+__all__ = ["Scores"]
 
 _MEMORY = ("rows", "paths", "types", "values", "words", "category_rows", "keys", "whole")
 _PRIOR = np.array([0.49, 0.49, 0.02])  # shares of a question's wealth; the last one never bets
@@ -42,44 +40,40 @@ _BALANCES = np.linspace(0.1, 1.9, 19)
 
 @kernel
 def _gather(
-    rows: Array, paths: Array, values: Array, words: Array, known: Array, columns: Array,
-    digits: Array, out: Array,
-) -> None:  # fmt: skip
-    """Write the numbers at known paths (sorted), or one of their digits, into their columns."""
+    rows: Array, paths: Array, values: Array, words: Array, known: Array, digits: Array, out: Array
+) -> None:
+    """Write the numbers at known paths, or one of their digits, into the columns of these paths."""
     for i in range(rows.size):
-        at = np.searchsorted(known, paths[i])
-        while at < known.size and known[at] == paths[i]:
-            digit = digits[at]
-            if digit < 0:
-                out[rows[i], columns[at]] = values[i]
-            else:
-                out[rows[i], columns[at]] = (words[i] >> np.uint64(digit)) & np.uint64(1)
-            at += 1
+        for column in range(known.size):
+            if known[column] == paths[i]:
+                out[rows[i], column] = values[i]
+                if digits[column] >= 0:
+                    out[rows[i], column] = (words[i] >> np.uint64(digits[column])) & np.uint64(1)
 
 
 @kernel
-def _mark(rows: Array, keys: Array, known: Array, columns: Array, out: Array) -> None:
-    """Write 1 into the column of every known category (sorted keys) that a report shows."""
+def _mark(rows: Array, keys: Array, known: Array, out: Array) -> None:
+    """Write 1 into the column of every known category that a report shows."""
     for i in range(rows.size):
-        at = np.searchsorted(known, keys[i])
-        if at < known.size and known[at] == keys[i]:
-            out[rows[i], columns[at]] = 1.0
+        for column in range(known.size):
+            if known[column] == keys[i]:
+                out[rows[i], column] = 1.0
 
 
 @kernel
 def _play(
-    scores: Array, sides: Array, rounds: Array, grown: Array, delta: float, balance: Array,
-    start: Array, won: Array, total: Array,
+    scores: Array, sides: Array, size: int, product: bool, low: int, grown: Array, delta: float,
+    balance: Array, start: Array, won: Array, total: Array,
 ) -> None:  # fmt: skip
     """Multiply the wealth `won` (questions, shares, claims) by the factors of rounds.
 
     `scores` (n, questions, shares) are probabilities of input d. No bet is made on reports of input
-    -1. `rounds` is that of `ldpkit.sequential.bets.play`, followed by the number of other inputs.
-    `total` receives the wealth against the first claim after every round, for bets whose wealth
-    was `start` (questions, shares + 1).
+    -1. A round has `size` reports, whose factors are a `product` or averaged. Bets are made against
+    the claims from number `low` on. `total` receives the wealth against this claim after every
+    round, for bets whose wealth was `start` (questions, shares + 1).
     """
     questions, many = scores.shape[1], scores.shape[2]
-    size, product, low, others = rounds[0], rounds[1] == 1, rounds[2], rounds[3]
+    others = max(questions - 1, 1)
     for r in range(total.size):
         total[r] = 0.0
         for d in range(questions):
@@ -100,8 +94,10 @@ def _play(
                 total[r] += start[d, s] * won[d, s, low]
 
 
-class Scores:
+class Scores(Player):
     """Wealth of the bets on scores of reports, against every epsilon of a grid.
+
+    On each question there are two bets, and a share that never bets.
 
     Parameters
     ----------
@@ -111,62 +107,44 @@ class Scores:
         Claims to bet against.
     delta : float
     product : bool
-        Whether the reports of a round are independent, see `ldpkit.sequential.bets`.
+        As in `Player`.
 
     Attributes
     ----------
-    base, now, own, shares : arrays (g,) and (questions, 3, g)
-        As in `Bets`: on each question there are two bets, and a share that never bets.
     balance : float array (questions, g)
         Balances of the bets, see `ldpkit.betting.soft`; NaN if there is no bet.
     learned : int
         Number of reports to which the models were fitted.
-    counted, rounds : int
-        Rounds whose reports were counted, and rounds that were played. No bet is made on a round
-        that was counted earlier: the counts choose the columns, so that it would not be fair.
     """
 
-    _KEPT: tuple[str, ...] = ("base", "now", "own", "shares", "balance")
+    words = "everything that can be seen, weighed together"
+    _ARRAYS: tuple[str, ...] = (*Player._ARRAYS, "balance")
+    _NUMBERS = ("learned", "_blocks", "_next", "_low", *Player._NUMBERS)
     _MOST = 2.0  # balances are smaller
 
     def __init__(self, counts: Counts, grid: Array, delta: float, product: bool = False) -> None:
-        self.counts, self.grid, self.delta = counts, grid, delta
-        k, size = counts.inputs, counts.size
-        self._rounds = np.array([size, size == 1 or product, 0, k - 1])
-        questions = 1 if k == 2 else k
-        shape = (questions, _PRIOR.size, grid.size)
-        self.base, self.now, self.own = np.zeros(grid.size), np.zeros(shape), np.zeros(shape)
-        self._prior = np.log(_PRIOR / questions)[None, :, None]
-        self.shares = np.broadcast_to(self._prior, shape).copy()
+        questions = 1 if counts.inputs == 2 else counts.inputs
+        prior = np.tile(_PRIOR / questions, (questions, 1))
+        super().__init__(prior, grid.size, counts.size, product)
+        self.counts, self.grid, self.delta, self.others = counts, grid, delta, counts.inputs - 1
         self.balance = np.full((questions, grid.size), math.nan)
         self.columns = np.empty(0, NUMBER), np.empty(0, np.uint64)
         self.models: list[tuple[float, Odds]] = []
         self.learned, self._blocks, self._next, self._low = 0, 0, _FIRST, 0
-        self.counted = self.rounds = 0
         self._memory: list[tuple[Records, Array]] = []  # the first part was learned
         self._scores = np.empty((0, questions, len(SHARES)))
         self._seen = Records(0).finished(), np.empty(0, int), np.empty(0, int)
 
-    @property
-    def words(self) -> str:
-        """The event in words."""
-        return "everything that can be seen, weighed together"
-
-    @property
-    def log(self) -> Array:
-        """Logarithm of the wealth against every claim, float array (g,)."""
-        return np.asarray(self.base + np.logaddexp.reduce(self.shares + self.now, axis=(0, 1)))
-
-    # --- bets -------------------------------------------------------------------------------------
+    # --- a round ----------------------------------------------------------------------------------
 
     def see(self, found: Records, reports: Any, sides: Array) -> None:
         """Score the reports of rounds, of which `found` are the records."""
-        rounds = sides.size // self.counts.size
-        idle = min(max(self.counted - self.rounds, 0), rounds) * self.counts.size
+        idle = self._idle(sides.size // self.size) * self.size
         self._seen = found, sides, np.where(np.arange(sides.size) < idle, -1, sides)
-        self.counted = max(self.counted, self.rounds + rounds)
         if self.models and not np.isnan(self.balance[:, self._low :]).all():
-            self._scores = self._drawn_in(self._likelihood(self._table(found)))
+            table = self._table(found)
+            likelihood = np.asarray(sum(w * likely(odds(table)) for w, odds in self.models))
+            self._scores = self._drawn_in(likelihood)
         else:
             self._scores = np.full((sides.size, *self._scores.shape[1:]), 0.5)
 
@@ -182,7 +160,7 @@ class Scores:
         If a block of the counts has ended, share the wealth anew, and learn.
         """
         (found, sides, fresh), self._low = self._seen, low
-        n = used * self.counts.size
+        n = used * self.size
         self.rounds += used
         given = self._scores[:n], fresh[:n], self.grid, self.balance
         self.now[:, :-1] += self._played(*given, self.shares + self.now, low)[0]
@@ -195,30 +173,25 @@ class Scores:
         self, scores: Array, sides: Array, grid: Array, balance: Array, log: Array, low: int = 0
     ) -> tuple[Array, Array]:
         """Return what the bets win, and the wealth after each round, as `in_parts` does."""
-        size = int(self._rounds[0])
         if np.isnan(balance[:, low:]).all():
             total = np.logaddexp.reduce(log[:, :, low], axis=None)
-            return np.zeros_like(log[:, :-1]), np.full(sides.size // size, total)
+            return np.zeros_like(log[:, :-1]), np.full(sides.size // self.size, total)
 
         def part_played(part: slice, *wealth: Array) -> None:
             self._multiply(scores[part], sides[part], grid, balance, low, *wealth)
 
-        return in_parts(log, low, sides.size, size, part_played)
+        return in_parts(log, low, sides.size, self.size, part_played)
 
     def _multiply(
         self, scores: Array, sides: Array, grid: Array, balance: Array, low: int, *wealth: Array
     ) -> None:
         """Play a part of the rounds, as `in_parts` describes it."""
-        rounds = self._rounds.copy()
-        rounds[2] = low
-        given: Any = scores, sides, rounds, np.exp(grid), self.delta, balance
+        given: Any = scores, sides, self.size, self.product, low, np.exp(grid), self.delta, balance
         _play(*given, *wealth)
 
     def _settle(self) -> None:
-        """Share the wealth anew as `Bets.settle` does, and learn if enough is new."""
-        self.base, self.own = self.log, self.own + self.now
-        self.shares = dealt(self._prior, self.own)
-        self.now = np.zeros_like(self.now)
+        """End a block: share the wealth anew, and learn if enough is new."""
+        self.share()
         seen = int(self.counts.reports.sum())
         if seen >= self._next:
             self._next = seen + (1 if seen < _OFTEN else min(seen, _SELDOM))
@@ -234,7 +207,7 @@ class Scores:
     def _learn(self, tuned: bool = False) -> None:
         """Fit the models to the first part of the memory; choose balances, unless `tuned`."""
         found, sides = self._memory[0]
-        half = np.arange(sides.size) // self.counts.size % 2
+        half = np.arange(sides.size) // self.size % 2
         if any(len(np.unique(sides[half == part])) < self.counts.inputs for part in (0, 1)):
             return  # a half has no report of some input
         self.models, held_out = fitted(self._table(found), sides, half, self.counts.inputs)
@@ -243,19 +216,17 @@ class Scores:
 
     def _tune(self, held_out: Array, sides: Array) -> None:
         """Choose balances, by what they would have won on reports that the models did not see."""
-        size = self.counts.size
+        size = self.size
         recent = slice(-_TRIED // size * size, None)
         given = self._drawn_in(held_out[recent])[:, :, -1:], sides[recent]
         tried = np.unique(np.append(np.arange(0, self.grid.size, _EVERY), self.grid.size - 1))
-        gains = np.array([self._grown(*given, mu, tried) for mu in _BALANCES])
+        shape, claims = (len(self.balance), tried.size), self.grid[tried]
+        none = np.zeros((shape[0], 2, shape[1]))
+        gains = np.array(
+            [self._played(*given, claims, np.full(shape, mu), none)[0][:, 0] for mu in _BALANCES]
+        )
         chosen = np.where(gains.max(axis=0) >= _LEAST, _BALANCES[gains.argmax(axis=0)], math.nan)
         self.balance = chosen[:, np.minimum(np.arange(self.grid.size) // _EVERY, tried.size - 1)]
-
-    def _grown(self, scores: Array, sides: Array, mu: float, tried: Array) -> Array:
-        """Return what bets with one balance win against some claims, (questions, claims)."""
-        shape = self.balance.shape[0], tried.size
-        none = np.zeros((shape[0], 2, shape[1]))
-        return self._played(scores, sides, self.grid[tried], np.full(shape, mu), none)[0][:, 0]
 
     def _forget(self, learned: list[tuple[Records, Array]]) -> None:
         """Keep the learned part of the memory, and of the rest the last reports only.
@@ -266,8 +237,8 @@ class Scores:
         whole = Records.joined([found for found, _ in rest])
         sides = np.concatenate([inputs for _, inputs in rest])
         width = (whole.rows.size + whole.keys.size) / max(sides.size, 1)
-        most = max(self.counts.size, int(min(_KEPT, _CELLS / max(width, 1))))
-        first = max(0, sides.size - most + most % self.counts.size)
+        most = max(self.size, int(min(_KEPT, _CELLS / max(width, 1))))
+        first = max(0, sides.size - most + most % self.size)
         self._memory = [*learned, (whole.between(first, sides.size), sides[first:])]
 
     def _table(self, found: Records) -> Array:
@@ -282,73 +253,54 @@ class Scores:
         digits = np.append(np.full(len(numbers), -1), numbers["value"][digit]).astype(int)
         out = np.full((found.reports, paths.size + keys.size + 1), math.nan)
         out[:, paths.size : -1], out[:, -1] = 0.0, found.whole
-        order = np.argsort(paths, kind="stable")
-        given = found.rows, found.paths, found.values, found.words
-        _gather(*given, paths[order], order, digits[order], out)
-        order = np.argsort(keys)
-        _mark(found.category_rows, found.keys, keys[order], paths.size + order, out)
+        _gather(found.rows, found.paths, found.values, found.words, paths, digits, out)
+        _mark(found.category_rows, found.keys, keys, out[:, paths.size :])
         return out
-
-    def _likelihood(self, table: Array) -> Array:
-        """Return the probabilities of the inputs, float array (n, k)."""
-        return np.asarray(sum(w * likely(odds(table)) for w, odds in self.models))
 
     def _drawn_in(self, likelihood: Array) -> Array:
         """Return the scores of every question, moved towards even odds, (n, questions, shares)."""
         least = 1 / (self.learned // 2 + 2)
         own = likelihood[:, : self.balance.shape[0]]
-        other = (1 - own) / self._rounds[3]
+        other = (1 - own) / self.others
         c = np.clip(own / np.maximum(own + other, 1e-300), least, 1 - least)[:, :, None]
         up, down = c ** np.array(SHARES), (1 - c) ** np.array(SHARES)
         return np.asarray(up / (up + down))
 
     # --- to stop and continue ---------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
+    def state(self, **more: Array) -> dict[str, Any]:
         """Return the state, for `restore`; JSON can hold it."""
         parts = self._memory or [(Records(0).finished(), np.empty(0, int))]
         memory = Records.joined([found for found, _ in parts])
-        arrays = {name: getattr(self, name) for name in self._KEPT}
-        arrays |= {f"memory_{name}": getattr(memory, name) for name in _MEMORY}
-        arrays["sides"] = np.concatenate([sides for _, sides in parts])
-        arrays["numbers"], arrays["keys"] = self.columns
-        numbers = [
-            self.learned, self._blocks, self._next, self._low, self.counted, self.rounds
-        ]  # fmt: skip
-        return {"numbers": numbers, "arrays": packed(arrays)}
+        more |= {f"memory_{name}": getattr(memory, name) for name in _MEMORY}
+        more["sides"] = np.concatenate([sides for _, sides in parts])
+        return super().state(numbers=self.columns[0], keys=self.columns[1], **more)
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from the `state` of other scores.
+    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
+        """Continue from the `state` of other scores, see `Kept.restore`."""
+        arrays = super().restore(state)
 
-        Raises
-        ------
-        ValueError
-            If the state has another form, or holds indices outside of the tables.
-        """
-        arrays, numbers = unpacked(state["arrays"]), [int(number) for number in state["numbers"]]
-        self.learned, self._blocks, self._next, self._low, self.counted, self.rounds = numbers
-        for name in self._KEPT:
-            setattr(self, name, taken(arrays, name, getattr(self, name)))
-        sides = taken(arrays, "sides", np.empty(0, int), len(arrays["sides"]))
+        def any_number(name: str, like: Array) -> Array:
+            return taken(arrays, name, like, len(arrays[name]))
+
+        sides = any_number("sides", np.empty(0, int))
         memory = Records(sides.size).finished()
         for name in _MEMORY:
-            old, rows = getattr(memory, name), len(arrays[f"memory_{name}"])
-            setattr(memory, name, taken(arrays, f"memory_{name}", old, rows))
-        columns = [
-            taken(arrays, name, old, min(len(arrays[name]), _COLUMNS))
-            for name, old in zip(("numbers", "keys"), self.columns)
-        ]
-        self.columns = columns[0], columns[1]
+            setattr(memory, name, any_number(f"memory_{name}", getattr(memory, name)))
+        numbers, keys = self.columns
+        self.columns = any_number("numbers", numbers), any_number("keys", keys)
         bets = self.balance[~np.isnan(self.balance)]
-        sound = (
-            0 <= self.learned <= sides.size and memory.sound() and 0 <= self._low < self.grid.size
-            and 0 <= self.rounds <= self.counted
+        checks.need(
+            0 <= self.learned <= sides.size
+            and memory.sound()
+            and 0 <= self._low < self.grid.size
+            and max(map(len, self.columns)) <= _COLUMNS
             and ((sides >= 0) & (sides < self.counts.inputs)).all()
-            and ((bets > 0) & (bets < self._MOST)).all()
-        )  # fmt: skip
-        if not sound:
-            raise ValueError("state must hold scores, got numbers that are out of range")
+            and ((bets > 0) & (bets < self._MOST)).all(),
+            "state must hold scores, got numbers that are out of range",
+        )
         parts = [(0, self.learned), (self.learned, sides.size)]
         self._memory = [(memory.between(a, b), sides[a:b]) for a, b in parts if a < b]
         if self.learned:
             self._learn(tuned=True)
+        return arrays

@@ -1,75 +1,58 @@
-"""Screens, which count every entry of every report and bet on the entries that promise most."""
+"""Screens, which count every entry of every report and bet on the entries that promise most.
+
+A screen is a player with eleven strategies. After each block of reports every strategy chooses the
+events of the next block, by what the counts promise; `ldpkit.sequential.stakes` has the proof that
+its bets are fair.
+"""
 
 import math
-from dataclasses import astuple, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 
-from ..types import Array, Rates
-from .bets import Bets, block_end
-from .columns import read
+from .. import checks
+from ..types import Array
 from .counts import TOP, VALUES, Counts, Ranking
-from .events import Event
-from .kept import packed, taken, unpacked
+from .events import Entry
+from .players import Player, in_parts, taken
 from .records import Records
-from .tallies import AGREE, BINS, CATEGORY, DOOR, MISSED, SIGNED, SLOTS, happens
+from .stakes import place, play
+from .tallies import AGREE, BINS, CATEGORY, DIFFER, SIGNED, SLOTS
 
-__all__ = ["Entry", "Screen"]
+__all__ = ["PRIOR", "STRATEGIES", "Screen", "block_end"]
 
-_FLAT = ("reports", "repeated", "_first", "_signs")
-_PATHS = ("hashes", "counts", "edges", "cuts", "kept", "seen")
-_TABLE = ("keys", "counts", "last")
-_WEALTH = (
-    "base", "now", "own", "shares", "asked", "_active", "_raw", "_placed", "_weights", "_hits",
-    "_seen", "_shown", "_since",
+_TOPS = ((0, 0.4), (0, 1.0), (1, 1.0), (2, 1.0))
+"""Best event of a ranking (0 past, 1 last block, 2 couples); nats it needs, times log(events)."""
+_UNIONS = ((0, 0.6), (0, 1.2), (0, 2.4), (0, 4.8), (0, 9.6), (1, 2.4), (1, 6.8))
+"""All rare events of a ranking (0 past, 1 last block); nats that each must promise."""
+
+STRATEGIES = (
+    "the best event", "the best event that promises much", "the best event of the last block",
+    "the best couple of columns", *(f"rare events from {nats} nats on" for _, nats in _UNIONS[:5]),
+    *(f"rare events of the last block from {nats} nats on" for _, nats in _UNIONS[5:]), "no bet",
 )  # fmt: skip
+"""The strategies in words."""
+
+PRIOR = np.array([*[0.8 / 11] * 11, 0.2])
+"""Shares of the strategies at the start; the last one never bets."""
+
+_KEEP, _CAUTION = 0.9, 0.7
+_FIRST, _SHORTEST, _LONGEST = 16, 8, 4096  # reports
+_NEW = np.array([1.0, 0.1])  # prior hits of a union: with its input, and with each other input
+_PATHS = ("hashes", "counts", "edges", "cuts", "kept", "seen")  # arrays with a row for each path
 
 
-@dataclass(frozen=True)
-class Entry(Event):
-    """An event about one or two entries of a report, which another audit can declare.
+def block_end(reports: int) -> int:
+    """Return the number of reports after which the block ends that begins after `reports`.
 
-    Parameters
-    ----------
-    words : str
-        The event in words.
-    kind : int
-        Type of the event, a constant of `ldpkit.sequential.tallies`.
-    paths : tuple of int
-        The key of a category; the hashes of both paths of a couple; otherwise the hash of the path.
-    value : float
-        Binary digit, threshold or type of a number.
-    rates : (float, float), optional
-        Share of reports that show the event, with the first and with the second input.
+    The first block has 16 reports. Any other has half as many as all before, but 8 to 4,096.
     """
-
-    words: str
-    kind: int
-    paths: tuple[int, ...]
-    value: float = 0.0
-    rates: Rates | None = None
-
-    def holds(self, reports: Any) -> Array:
-        """Return whether each report shows the event; bool array (n,)."""
-        found, path = read(reports), np.uint64(self.paths[0])
-        shown = np.zeros(found.reports, bool)
-        if self.kind == CATEGORY:
-            shown[found.category_rows[found.keys == path]] = True
-        elif self.kind < CATEGORY:
-            at = found.paths == path
-            numbers = found.types[at], found.values[at], found.words[at]
-            shown[found.rows[at][happens(self.kind, self.value, *numbers)]] = True
-        else:
-            signs = np.zeros((2, found.reports))
-            for sign, own in zip(signs, self.paths):
-                at = (found.paths == np.uint64(own)) & np.isin(found.values, (0, 1))
-                sign[found.rows[at]] = 2 * found.values[at] - 1
-            shown = signs.prod(axis=0) == (1 if self.kind == AGREE else -1)
-        return shown
+    return max(_FIRST, min(max(reports + _SHORTEST, 3 * reports // 2), reports + _LONGEST))
 
 
-class Screen:
+class Screen(Player):
     """Counts of reports, and bets on the events that these counts promise most of.
 
     Parameters
@@ -80,10 +63,8 @@ class Screen:
         The claim by which events are ranked.
     inputs : int
         Number of inputs.
-    size : int
-        Reports of a round: 1 if a coin chose the input, the number of inputs in recordings.
-    product : bool
-        Whether the reports of a round are independent.
+    size, product
+        As in `Player`.
     late : bool
         Whether the bets are on the input of the report before. Rounds are taken in couples, and the
         second report of a couple is compared with the coin of the first one. That coin is fair
@@ -91,25 +72,48 @@ class Screen:
 
     Attributes
     ----------
-    counted, rounds : int
-        Rounds whose reports were counted, and rounds that were played. No bet is made on a round
-        that was counted earlier, because such a bet would not be fair.
+    asked : float array (k,)
+        Number of reports of each input that were bet on.
+    chosen : list of (array, int, int)
+        The events that are bet on, rows of `Ranking.events`, with the question and the number of
+        the strategy of each.
+    report : object
+        A report that shows the event which has won most, ``None`` if it was not kept.
     """
+
+    words = "every entry of the reports"
+    _ARRAYS = (
+        *Player._ARRAYS, "asked", "_active", "_raw", "_placed", "_weights", "_hits", "_seen",
+        "_shown", "_since", "counts.reports", "counts.repeated", "counts._first", "counts._signs",
+        "counts._coupled.events", "counts._coupled.reports", "counts.table.keys",
+        "counts.table.counts", "counts.table.last", "counts.table.door", "counts.paths.missed",
+    )  # fmt: skip
+    _NUMBERS = (
+        *Player._NUMBERS, "_before", "_end", "counts.blocks", "counts.rare", "counts.records",
+        "counts._offered",
+    )  # fmt: skip
 
     def __init__(
         self, grid: Array, epsilon: float, delta: float, inputs: int = 2, size: int = 1,
         product: bool = False, late: bool = False,
     ) -> None:  # fmt: skip
+        super().__init__(PRIOR, grid.size, size, product)
         values = max(1 << 12, VALUES >> max(0, (inputs - 1).bit_length() - 1))
         self.counts = Counts(inputs, values, size)
-        self.bets = Bets(grid, delta, inputs, size, product)
-        self.claim, self.size, self.late = (epsilon, delta), size, late
-        self.counted = self.rounds = self._before = 0
-        self._end = block_end(0)
+        self.grown, self.claim, self.late = np.exp(grid), (epsilon, delta), late
+        bets, k = PRIOR.size - 1, inputs
+        self._raw, self._placed = (np.zeros((bets, k, grid.size)) for _ in range(2))
+        self._weights, self._hits = (np.zeros((bets, k, k)) for _ in range(2))
+        self._shown, self._since = (np.zeros((bets, k, k)) for _ in range(2))
+        self._hits[len(_TOPS) :] = np.where(np.eye(k, dtype=bool), *_NEW)
+        self._seen, self.asked = np.zeros(1), np.zeros(k)
+        self._active = np.zeros((bets, k), bool)
+        self.chosen: list[tuple[Array, int, int]] = []
+        self.report: Any = None
+        self._before, self._end = 0, block_end(0)
         none = np.empty(0, int)
-        self._waiting: tuple[int, Array, Array, Array] = (0, none, none, none)
-        self._reports: Any = None
-        self._evidence: tuple[int, list[tuple[Array, int, int]], Any] = (0, [], None)
+        self._waiting: tuple[Array, Array, Array] = none, none, none
+        self._evidence: tuple[int, list[tuple[Array, int, int]]] = 0, []
         self._leading: tuple[Entry, int, int] | None = None
 
     @property
@@ -119,20 +123,7 @@ class Screen:
         idle = max(self.counted - self.rounds, 0)
         return idle + (2 * left - self.counted % 2 if self.late else left)
 
-    @property
-    def log(self) -> Array:
-        """Logarithm of the wealth against every claim, float array (g,)."""
-        return self.bets.log
-
-    @property
-    def report(self) -> Any:
-        """A report that shows the event which has won most, ``None`` if it was not kept."""
-        return self._evidence[2]
-
-    @property
-    def words(self) -> str:
-        """The event in words, before anything has won."""
-        return "every entry of the reports"
+    # --- a round ----------------------------------------------------------------------------------
 
     def see(self, found: Records, reports: Any, sides: Array) -> None:
         """Find in the reports of rounds the events that are bet on, then count the reports.
@@ -147,23 +138,25 @@ class Screen:
             The input of each report.
         """
         rounds = len(sides) // self.size
-        idle = min(max(self.counted - self.rounds, 0), rounds)
-        played, compared, fresh = np.arange(idle, rounds), sides, np.zeros(rounds, bool)
+        played, compared = np.arange(self._idle(rounds), rounds), sides
         if self.late:
             compared = np.append(self._before, sides[:-1])
             played = played[(self.rounds + played) % 2 == 1]
+        fresh = np.zeros(rounds, bool)
         fresh[played] = True
         compared = np.where(np.repeat(fresh, self.size), compared, -1)
-        self._waiting = rounds, played, self.counts.see(found, compared), compared
-        self.counted = max(self.counted, self.rounds + rounds)
+        self._waiting = played, self.counts.see(found, compared), compared
         self._last, self._reports = sides, reports
 
     def trace(self, at: int) -> Array:
         """Return the logarithm of the wealth against one claim after each of the rounds seen."""
-        rounds, played, flags, sides = self._waiting
-        fresh = sides >= 0
-        wealth = np.append(self.log[at], self.bets.trace(flags[fresh], sides[fresh], at))
-        return wealth[np.searchsorted(played, np.arange(rounds), "right")]
+        (played, flags, _), claim = self._waiting, slice(at, at + 1)
+        state = (self._raw[:, :, claim], self._weights, self._placed[:, :, claim], self._hits,
+                 self._seen, self._shown)  # fmt: skip
+        won = self._played(flags.shape[0], claim, 0, [array.copy() for array in state])[1]
+        wealth = np.append(self.log[at], won + self.base[at])
+        rounds = np.arange(flags.shape[0] // self.size)
+        return np.asarray(wealth[np.searchsorted(played, rounds, "right")])
 
     def play(self, used: int, at: int = 0, low: int = 0) -> None:
         """Bet on the first `used` of the rounds seen, and end a block that is full.
@@ -171,24 +164,97 @@ class Screen:
         Bets are made against the claims from number `low` on. The events that have won most against
         claim number `at` are kept for `leading`, with a report that shows one of them.
         """
-        flags, sides = (array[: used * self.size] for array in self._waiting[2:])
-        fresh = sides >= 0
-        self.bets.play(flags[fresh], sides[fresh], low)
-        best, events = self.bets.leader(at)
-        showing = np.flatnonzero((flags >> best & 1).any(axis=1))
+        n = used * self.size
+        _, flags, sides = self._waiting
+        state = self._raw, self._weights, self._placed, self._hits, self._seen, self._shown
+        self.now[:-1] += self._played(n, slice(None), low, state)[0]
+        self.asked += np.bincount(sides[:n][sides[:n] >= 0], minlength=self.asked.size)
+        best, events = self.leader(at)
+        showing = np.flatnonzero((flags[:n] >> best & 1).any(axis=1))
         if showing.size:
-            keyed = [(row, d, self.counts.key(row)) for row, d in events]
-            self._evidence = best, keyed, self._reports[showing[-1]]
+            self._evidence = best, [(row, d, self.counts.key(row)) for row, d in events]
+            self.report = self._reports[showing[-1]]
         self.rounds += used
         if used:
-            self._before = int(self._last[used * self.size - 1])
+            self._before = int(self._last[n - 1])
         seen = int(self.counts.reports.sum())
         if seen >= self._end:
-            self.counts.choose(self.bets.settle(*self.counts.end_block(*self.claim)))
+            self._settle()
             self._end = block_end(seen)
+
+    def _played(self, n: int, claims: slice, low: int, state: Any) -> tuple[Array, Array]:
+        """Return what the strategies win by the first n reports, and the wealth after each round.
+
+        The arrays of `state` change as the kernel `play` describes.
+        """
+        _, flags, sides = self._waiting
+        fresh = sides[:n] >= 0
+        flags, sides = flags[:n][fresh], sides[:n][fresh]
+
+        def part_played(part: slice, *wealth: Array) -> None:
+            rounds: Any = flags[part], sides[part], self.size, self.product, low
+            given: Any = self.grown[claims], self.claim[1], self._active
+            play(*rounds, *given, *state, *wealth)
+
+        log = (self.shares + self.now)[:, claims]
+        return in_parts(log, low, sides.size, self.size, part_played)
+
+    def _settle(self) -> None:
+        """End a block: share the wealth anew, and choose the events of the next block."""
+        rankings = self.counts.end_block(*self.claim)
+        self.share()
+        unions, k = self._hits[len(_TOPS) :], self.asked.size
+        unions *= _KEEP
+        unions += (1 - _KEEP) * np.where(np.eye(k, dtype=bool), *_NEW)
+        self._seen *= _KEEP
+        self._raw[:], self._active[:] = 0.0, False
+        before = [(*row[1:4], d, s) for row, d, s in self.chosen if s < len(_TOPS)]
+        self.chosen = [*self._choose(rankings)]
+        for row, d, s in self.chosen:
+            if s < len(_TOPS) and (*row[1:4], d, s) not in before:
+                self._shown[s, d], self._since[s, d] = 0, self.asked
+            self._active[s, d] = True
+        self.counts.choose(self.chosen)
+
+    def _choose(self, rankings: tuple[Ranking, ...]) -> Iterator[tuple[Array, int, int]]:
+        """Yield the events of every strategy, after placing its stakes."""
+        k = self.asked.size
+        for s, (which, least) in enumerate(_TOPS):
+            events, looked, _, reports = rankings[which]
+            sizes = np.maximum(reports, 1).astype(float)
+            for d in range(k):
+                row = events[0, d, 0]
+                if row[0] >= least * math.log(max(looked * (k - 1), 2)) + 0.5:
+                    self._place(s, d, (row[4:] + 0.5) / (sizes + 1), sizes, _CAUTION)
+                    yield row, d, s
+        for s, (which, least) in enumerate(_UNIONS, len(_TOPS)):
+            for d in range(k):
+                rows = [row for row in rankings[which].events[1, d] if row[0] >= least]
+                if rows:
+                    sizes = np.full(k, float(self._seen[0]) / k)
+                    self._place(s, d, self._hits[s, d] / sizes, sizes, 0.0)
+                yield from ((row, d, s) for row in rows)
+
+    def _place(self, s: int, d: int, rates: Array, sizes: Array, caution: float) -> None:
+        own = self._weights[s, d], self._raw[s, d]
+        place(rates, sizes, caution, d, self.grown, 0, self.claim[1], *own)
+
+    # --- what has won -----------------------------------------------------------------------------
+
+    def leader(self, at: int) -> tuple[int, list[tuple[Array, int]]]:
+        """Return the strategy that has won most against one claim, and its events.
+
+        The events come with their questions, the most promising first.
+        """
+        best = int(np.argmax((self.own + self.now)[:-1, at]))
+        events = [(row, d) for row, d, strategy in self.chosen if strategy == best]
+        return best, sorted(events, key=lambda event: -event[0][0])
 
     def leading(self) -> tuple[Entry, int, Array, Array] | None:
         """Return the event that has won most; ``None`` if no bet was made.
+
+        Reports count from when the strategy chose its event. A union changes all the time, so that
+        its reports count from the beginning.
 
         Returns
         -------
@@ -198,9 +264,9 @@ class Screen:
         shown, reports : arrays (k,)
             How many reports of each input show the event, and of how many.
         """
-        best, events, report = self._evidence
+        best, events = self._evidence
         for row, question, key in events:
-            words = self.counts.words(row, report, key)
+            words = self.counts.words(row, self.report, key)
             if words:
                 kind, hashes = int(row[1]), self.counts.paths.hashes
                 places = (int(row[2]), int(row[3])) if kind > CATEGORY else (int(row[2]),)
@@ -210,97 +276,60 @@ class Screen:
         if self._leading is None:
             return None
         entry, question, best = self._leading
-        return entry, question, *self.bets.seen(best, question)
+        shown, asked = self._shown[best, question].copy(), self.asked - self._since[best, question]
+        return entry, question, shown, asked
 
     # --- to stop and continue ---------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
+    def _kept(self) -> dict[str, Array]:
+        paths = self.counts.paths
+        n = int(paths.used[0])
+        return super()._kept() | {f"paths.{name}": getattr(paths, name)[:n] for name in _PATHS}
+
+    def state(self, **more: Array) -> dict[str, Any]:
         """Return the state, for `restore`; JSON can hold it."""
-        counts, bets = self.counts, self.bets
-        n = int(counts.paths.used[0])
-        arrays = {f"counts{name}": getattr(counts, name) for name in _FLAT}
-        arrays |= {f"paths_{name}": getattr(counts.paths, name)[:n] for name in _PATHS}
-        used = np.flatnonzero(counts.table.keys)
-        arrays |= {f"table_{name}": getattr(counts.table, name)[used] for name in _TABLE}
-        arrays["table"], arrays["door"] = used, np.flatnonzero(counts.table.door)
-        arrays["marks"] = counts.table.door[arrays["door"]]
-        arrays |= {f"bets{name}": getattr(bets, name) for name in _WEALTH}
-        arrays["missed"] = np.flatnonzero(counts.paths.missed)
-        arrays["coupled"] = counts._coupled.events
-        arrays["coupled_reports"] = counts._coupled.reports
-        arrays["chosen"] = np.array([[*row, d, s] for row, d, s in bets.chosen], float).reshape(
-            len(bets.chosen), 6 + counts.inputs
-        )
+        rows = [[*row, d, s] for row, d, s in self.chosen]
+        chosen = np.array(rows, float).reshape(len(rows), 6 + self.asked.size)
         self.leading()
         entry, *of = self._leading or (None, 0, 0)
-        return {
+        return super().state(chosen=chosen) | {
             "found": None if entry is None else [*astuple(entry)[:4], *of],
-            "numbers": [
-                self.counted, self.rounds, self._before, self._end, counts.blocks,
-                counts._coupled.looked, counts.rare, counts.records, counts._offered,
-            ],
-            "arrays": packed(arrays),
-        }  # fmt: skip
+            "looked": self.counts._coupled.looked,
+            "paths": int(self.counts.paths.used[0]),
+        }
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from the `state` of another screen.
-
-        Raises
-        ------
-        ValueError
-            If the state has another form, or holds indices outside of the tables.
-        """
-        counts, bets = self.counts, self.bets
-        arrays, numbers = unpacked(state["arrays"]), [int(number) for number in state["numbers"]]
-        self.counted, self.rounds, self._before, self._end, counts.blocks, looked, *rest = numbers
-        counts.rare, counts.records, counts._offered = rest
-
-        def given(name: str, old: Array, rows: int | None = None) -> Array:
-            return taken(arrays, name, old, rows)
-
+    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
+        """Continue from the `state` of another screen, see `Kept.restore`."""
+        counts, k, bets = self.counts, self.asked.size, len(self._raw)
+        n = checks.integer("paths of the state", state["paths"], 0, SLOTS)
+        counts.paths.used[0] = n
+        arrays = super().restore(state)
+        counts.paths.fill(n)
+        counts._coupled = counts._coupled._replace(looked=int(state["looked"]))
         if state["found"] is not None:
             words, kind, paths, value, question, best = state["found"]
             entry = Entry(str(words), int(kind), tuple(map(int, paths)), float(value))
-            self._leading = entry, range(counts.inputs)[question], range(len(bets._raw))[best]
-        n, none = len(arrays["paths_hashes"]), np.empty(0, np.int64)
-        if n > SLOTS or not 0 <= self._before < counts.inputs or self.rounds < 0:
-            raise ValueError("state must hold a screen, got numbers that are out of range")
-        for name in _FLAT:
-            setattr(counts, name, given(f"counts{name}", getattr(counts, name)))
-        for name in _WEALTH:
-            setattr(bets, name, given(f"bets{name}", getattr(bets, name)))
-        for name in _PATHS:
-            getattr(counts.paths, name)[:n] = given(f"paths_{name}", getattr(counts.paths, name), n)
-        table = counts.table
-        for name, size in (("table", table.keys.size), ("door", DOOR), ("missed", MISSED)):
-            if not ((given(name, none, len(arrays[name])) >= 0) & (arrays[name] < size)).all():
-                raise ValueError(f"state must hold {name} below {size:,}, got other places")
-        for name in _TABLE:
-            old = getattr(table, name)
-            old[arrays["table"]] = given(f"table_{name}", old, len(arrays["table"]))
-        table.door[arrays["door"]] = given("marks", table.door, len(arrays["door"]))
-        counts.paths.missed[arrays["missed"]] = 1
-        if not ((counts.paths.cuts >= 0) & (counts.paths.cuts <= BINS)).all():
-            raise ValueError("state must hold a screen, got cuts that are out of range")
-        counts.paths.fill(n)
-        events = given("coupled", counts._coupled.events)
-        counts._coupled = Ranking(events, looked, 0, given("coupled_reports", counts.reports[0]))
-        self._check(events.reshape(-1, 4 + counts.inputs))
-        rows = given("chosen", np.empty((0, 6 + counts.inputs)), len(arrays["chosen"]))
-        self._check(rows[:, :-2])
-        if not ((rows[:, -2:] >= 0) & (rows[:, -2:] < [counts.inputs, len(bets._raw)])).all():
-            raise ValueError("state must hold a screen, got strategies that are out of range")
-        bets.chosen = [(row[:-2], int(row[-2]), int(row[-1])) for row in rows]
-        counts.choose(bets.chosen)
+            self._leading = entry, range(k)[question], range(bets)[best]
+        rows = taken(arrays, "chosen", np.empty((0, 6 + k)), len(arrays["chosen"]))
+        cuts, strategies = counts.paths.cuts, rows[:, -2:]
+        checks.need(
+            0 <= self._before < k
+            and ((cuts >= 0) & (cuts <= BINS)).all()
+            and ((strategies >= 0) & (strategies < [k, bets])).all()
+            and all(map(self._sound, (rows[:, :-2], counts._coupled.events.reshape(-1, 4 + k)))),
+            "state must hold a screen, got numbers that are out of range",
+        )
+        self.chosen = [(row[:-2], int(row[-2]), int(row[-1])) for row in rows]
+        counts.choose(self.chosen)
+        return arrays
 
-    def _check(self, rows: Array) -> None:
-        """Refuse rows of events that point outside of the tables."""
+    def _sound(self, rows: Array) -> bool:
+        """Return whether rows of events point into the tables only."""
         kind, place, value = rows[:, 1], rows[:, 2], rows[:, 3]
         used, couple = max(int(self.counts.paths.used[0]), 1), kind >= AGREE
         places = np.where(kind == CATEGORY, len(self.counts.table.keys), used)
         places = np.where(couple, min(used, SIGNED), places)
         most = np.where(couple, places, np.where(kind < 2, 64, math.inf))
-        sound = (kind >= 0) & (kind <= AGREE + 1) & (place >= 0) & (place < places)
+        sound = (kind >= 0) & (kind <= DIFFER) & (place >= 0) & (place < places)
         sound &= ((value >= 0) | (kind > 1) & (kind < AGREE)) & (value < most) & ~np.isnan(value)
-        if not sound.all() or len(rows) > 64 * TOP * self.counts.inputs:
-            raise ValueError("state must hold a screen, got events that are out of range")
+        return bool(sound.all()) and len(rows) <= 64 * TOP * self.asked.size

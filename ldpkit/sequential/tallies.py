@@ -1,33 +1,28 @@
-"""Tables that hold all counts in bounded memory, and the kernels that fill them.
+"""Tables that hold all counts in bounded memory, and the kernels that fill and rank them.
 
 Counts decide only which events are bet on. Collisions of hashes, forgotten values and paths without
 a slot therefore cost wealth, but never make a bet invalid.
 """
 
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 import numpy as np
 
 from ..jit import kernel
 from ..types import Array
 from .records import ODD, REAL, TYPES, mix
+from .stakes import promise, spread
 
 __all__ = [
-    "BINS",
-    "KEPT",
-    "SIGNED",
-    "PRESENT",
-    "TYPE",
-    "Paths",
-    "Values",
-    "absorb",
-    "count",
-    "cut",
-    "happens",
-    "merge",
-]
+    "AGREE", "BINS", "CATEGORY", "DIFFER", "IS", "KEPT", "ONE", "PRESENT", "SIGNED", "SLOTS",
+    "TYPE", "ZERO", "Paths", "Values", "absorb", "count", "cut", "happens", "informative", "merge",
+    "offer", "rank",
+]  # fmt: skip
 
 SLOTS, WAYS, DOOR, MISSED = 1 << 15, 8, 1 << 21, 1 << 20
+RARE = 0.05
+"""Largest share of the reports in which a rare category is seen."""
 BINS, KEPT, SIGNED = 16, 64, 2048
 """Intervals and kept values of each path; number of columns whose signs are returned."""
 TYPE, PRESENT = 64 + BINS, 64 + BINS + len(TYPES)
@@ -38,7 +33,12 @@ _U1, _DOOR, _MISSED = np.uint64(1), np.uint64(DOOR - 1), np.uint64(MISSED - 1)
 _MARK, _PLACE = np.uint64(40), np.uint64(16)
 
 
-class Paths(NamedTuple):
+class Paths(
+    namedtuple(
+        "Paths",
+        "keys slots used missed hashes counts edges cuts kept seen start kinds values marks",
+    )
+):
     """Counts of numbers by path; each path has a slot, which is found by open addressing.
 
     Axis 1 of `counts` is the past and the last block, and axis 2 the input. Axis 3 holds 64 digits,
@@ -46,20 +46,7 @@ class Paths(NamedTuple):
     ``start[i]`` to ``start[i + 1]`` in `kinds`, `values` and `marks`.
     """
 
-    keys: Array
-    slots: Array
-    used: Array
-    missed: Array
-    hashes: Array
-    counts: Array
-    edges: Array
-    cuts: Array
-    kept: Array
-    seen: Array
-    start: Array
-    kinds: Array
-    values: Array
-    marks: Array
+    __slots__ = ()
 
     @classmethod
     def new(cls, inputs: int) -> "Paths":
@@ -88,18 +75,14 @@ class Paths(NamedTuple):
         return self._replace(start=start, **own)
 
 
-class Values(NamedTuple):
+class Values(namedtuple("Values", "keys counts marks last door")):
     """Counts of categories, in buckets of `WAYS`.
 
     A category is entered when it comes for the second time, of which `door` keeps a mark. `marks`
     holds the numbers of the categories that are bet on, and 0 for others.
     """
 
-    keys: Array
-    counts: Array
-    marks: Array
-    last: Array
-    door: Array
+    __slots__ = ()
 
     @classmethod
     def new(cls, size: int, inputs: int) -> "Values":
@@ -253,3 +236,128 @@ def cut(paths: Paths, everything: bool) -> None:
                 cuts += 1
         paths.cuts[slot], paths.seen[slot] = cuts, 0
         paths.counts[slot, :, :, 64:TYPE] = 0
+
+
+# --- rankings -------------------------------------------------------------------------------------
+@kernel
+def _room(listed: Array, score: float) -> int:
+    """Make room for a score in a list, the best first; return its place, -1 if it is too low."""
+    i = listed.shape[0] - 1
+    if score <= listed[i, 0]:
+        return -1
+    while i > 0 and listed[i - 1, 0] < score:
+        listed[i] = listed[i - 1]
+        i -= 1
+    return i
+
+
+@kernel
+def offer(
+    best: Array, kind: int, place: int, value: float, hits: Array, reports: Array, grown: float,
+    delta: float, scratch: Array,
+) -> int:  # fmt: skip
+    """List an event in `best` if it promises enough; return 1 if it was seen twice.
+
+    Two rows of `scratch` are overwritten.
+    """
+    k, every, total = hits.size, 0.0, 0.0
+    for d in range(k):
+        every, total = every + hits[d], total + reports[d]
+    if every < 2:
+        return 0
+    rates, weights = scratch[0], scratch[1]
+    for d in range(k):
+        rates[d] = hits[d] / max(reports[d], 1)
+    for d in range(k):
+        if hits[d] < 2:
+            continue
+        others, q = spread(rates, reports, d, weights), 0.0
+        for x in range(k):
+            q += weights[x] * rates[x]
+        score = promise(rates[d], q, total, grown, delta, others, k)
+        for rare in range(2 if every < RARE * total else 1):
+            listed = best[rare, d]
+            i = _room(listed, score)
+            if i >= 0:
+                listed[i, 0], listed[i, 1], listed[i, 2], listed[i, 3] = score, kind, place, value
+                listed[i, 4:] = hits
+    return 1
+
+
+@kernel
+def _offer_slot(
+    paths: Paths, slot: int, window: int, best: Array, reports: Array, grown: float, delta: float,
+    scratch: Array,
+) -> int:  # fmt: skip
+    """Offer all events of a path; return how many were seen twice.
+
+    Four rows of `scratch` are overwritten.
+    """
+    looked, hits, under = 0, scratch[2], scratch[3]
+    seen = paths.counts[slot, window]
+    for i in range(64):
+        if seen[:, i].any():
+            hits[:] = seen[:, i]
+            looked += offer(best, ONE, slot, i, hits, reports, grown, delta, scratch)
+            hits[:] = seen[:, PRESENT] - seen[:, i]
+            looked += offer(best, ZERO, slot, i, hits, reports, grown, delta, scratch)
+    under[:] = 0
+    for i in range(paths.cuts[slot]):
+        under += seen[:, 64 + i]
+        edge = paths.edges[slot, i]
+        looked += offer(best, BELOW, slot, edge, under, reports, grown, delta, scratch)
+        for d in range(hits.size):
+            hits[d] = seen[d, 64:TYPE].sum() - under[d]
+        looked += offer(best, ABOVE, slot, edge, hits, reports, grown, delta, scratch)
+    for i in range(TYPE, PRESENT + 1):
+        kind = THERE if i == PRESENT else IS
+        hits[:] = seen[:, i]
+        looked += offer(best, kind, slot, i - TYPE, hits, reports, grown, delta, scratch)
+    return looked
+
+
+@kernel
+def rank(
+    paths: Paths, table: Values, window: int, best: Array, reports: Array, grown: float,
+    delta: float,
+) -> tuple[int, int]:  # fmt: skip
+    """List the best events of the past (window 0) or of the last block (1) in `best`.
+
+    Return how many events were seen twice, and how many of them are rare categories.
+    """
+    looked, rare, total = 0, 0, reports.sum()
+    scratch = np.zeros((4, reports.size))
+    for slot in range(paths.used[0]):
+        looked += _offer_slot(paths, slot, window, best, reports, grown, delta, scratch)
+    hits = scratch[2]
+    for place in range(table.keys.size):
+        if table.keys[place] != 0:
+            hits[:] = table.counts[place, window]
+            twice = offer(best, CATEGORY, place, 0.0, hits, reports, grown, delta, scratch)
+            looked += twice
+            rare += twice if hits.sum() < RARE * total else 0
+    return looked, rare
+
+
+@kernel
+def informative(paths: Paths, table: Values, reports: Array, best: Array, found: Array) -> None:
+    """List the events that tell the inputs apart best, whatever epsilon is claimed.
+
+    `found[0]` receives the best event of each path, and `found[1]` categories. `best` is
+    overwritten.
+    """
+    scratch = np.zeros((4, reports.size))
+    for of in range(2):
+        for place in range(paths.used[0] if of == 0 else table.keys.size):
+            if of == 1 and table.keys[place] == 0:
+                continue
+            best[:] = 0.0
+            if of == 0:
+                _offer_slot(paths, place, 0, best, reports, 1.0, 0.0, scratch)
+            else:
+                scratch[2] = table.counts[place, 0]
+                offer(best, CATEGORY, place, 0.0, scratch[2], reports, 1.0, 0.0, scratch)
+            row = best[0, np.argmax(best[0, :, 0, 0]), 0]
+            i = _room(found[of], row[0])
+            if i >= 0:
+                found[of, i] = row[:4]

@@ -8,7 +8,7 @@ most alpha.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,19 +18,12 @@ from .. import betting, checks
 from ..auditors.result import in_the_clear
 from ..jit import kernel
 from ..types import Array, Rates
-from .scores import SHARES
-from .screen import Screen
+from .players import SHARES, Kept
 
-__all__ = ["COINS", "IDLE", "MEAN", "PRODUCT", "SURE", "Wealth", "Tracks", "grid"]
+__all__ = ["IDLE", "SURE", "Wealth", "Tracks", "grid"]
 
 IDLE = 4
 """Symbol of a round on which no bet is made."""
-
-COINS, PRODUCT, MEAN = "coins", "product", "mean"
-"""Rules by which a round multiplies the wealth.
-
-`COINS`: by the factor of its one report, whose input a coin chose. `PRODUCT`: by the product of the
-factors of its reports, which must be independent. `MEAN`: by the mean of these factors."""
 
 SURE = 0.9
 """Share of the stake that is bet on declared rates; the rest insures against wrong rates."""
@@ -66,7 +59,7 @@ def _after(factors: Array, wealth: Array, symbols: Array) -> Array:
     return totals
 
 
-class Tracks:
+class Tracks(Kept):
     """Wealth of the bets on given events, against every epsilon of a grid.
 
     Parameters
@@ -76,22 +69,29 @@ class Tracks:
     delta : float
     rates : sequence of (float, float) or None
         Known rates of every track.
-    rule : {COINS, PRODUCT, MEAN}
-        How a round multiplies the wealth.
+    coins : bool
+        Whether a round is one report, whose input a coin chose; otherwise it is a pair of reports.
+    product : bool
+        Whether the reports of a pair are independent. Then a round multiplies the wealth by the
+        product of their factors, and otherwise by the mean of these factors.
 
     Attributes
     ----------
     counts : int array (tracks, 5)
         How often each symbol was seen, see `ldpkit.betting`; the fifth is `IDLE`.
-    believed : list of (float, float) or None
-        The rates of every track that the bets assume.
+    believed : float array (tracks, 2)
+        The rates of every track that the bets assume; NaN if they assume none.
     """
 
+    late = False
+    _ARRAYS = ("base", "past", "now", "shares", "counts", "believed")
+
     def __init__(
-        self, grid: Array, delta: float, rates: Sequence[Rates | None], rule: str = MEAN
-    ) -> None:
-        self.grid, self.delta, self.coins = grid, delta, rule == COINS
-        joint, lines = rule != MEAN, len(betting.STAKES)
+        self, grid: Array, delta: float, rates: Sequence[Rates | None], coins: bool = False,
+        product: bool = False,
+    ) -> None:  # fmt: skip
+        self.grid, self.delta, self.coins = grid, delta, coins
+        joint, lines = coins or product, len(betting.STAKES)
         even, learned = np.full(len(SHARES), 1 / len(SHARES)), None in rates
         plain = np.append(np.full(lines, 1 / lines), learned * even if joint else [])
         sure = np.append((1 - SURE) * plain[:lines], [0.0, SURE] if joint else [])
@@ -99,26 +99,25 @@ class Tracks:
         prior /= prior.sum(axis=1, keepdims=True) * len(prior)
         with np.errstate(divide="ignore"):
             self._prior = np.log(prior)
-        self.counts, self.believed = np.zeros((len(rates), 5), np.int64), list(rates)
+        self.counts = np.zeros((len(rates), 5), np.int64)
+        self.believed = np.full((len(rates), 2), np.nan)
         size = (grid.size, *prior.shape)
         self.base, self.past, self.now = np.zeros(grid.size), np.zeros(size), np.zeros(size)
-        self.shares = np.broadcast_to(self._prior, size)
+        self.shares = np.broadcast_to(self._prior, size).copy()
         self._symbols = np.empty((len(rates), 0), np.uint8)
         self._gains = np.zeros((*size, 5))  # logarithms of factors
         linear = [betting.linear(betting.STAKES, g, delta, coins=self.coins) for g in grid]
         self._gains[:, :, :lines, :IDLE] = np.log(linear)[:, None]
         for track, pair in enumerate(rates):
-            self.believe(track, pair)
+            if pair is not None:
+                self.believe(track, pair)
 
-    def believe(self, track: int, rates: Rates | None) -> None:
+    def believe(self, track: int, rates: Rates) -> None:
         """Assume these rates in the bets of a track from now on, if any of its bets use rates."""
         lines, self.believed[track] = len(betting.STAKES), rates
         for bet, share in zip(range(lines, self._gains.shape[2]), SHARES):
-            gains = self._gains[:, track, bet, :IDLE]
-            gains[:] = 0.0
-            if rates is not None:
-                factors = betting.joint(*rates, self.grid, self.delta, share, coins=self.coins)
-                gains[:] = np.log(np.maximum(factors, _LEAST))
+            factors = betting.joint(*rates, self.grid, self.delta, share, coins=self.coins)
+            self._gains[:, track, bet, :IDLE] = np.log(np.maximum(factors, _LEAST))
 
     @property
     def log(self) -> Array:
@@ -179,28 +178,18 @@ class Tracks:
         return np.asarray(scipy.special.logsumexp(won, axis=1) - math.log(
             won.shape[1] * len(self.counts)))  # fmt: skip
 
-    _KEPT = ("base", "past", "now", "shares", "counts")
-
-    def state(self) -> dict[str, Any]:
-        """Return the state, for `restore`; JSON can hold it."""
-        kept = {name: getattr(self, name).tolist() for name in self._KEPT}
-        return kept | {"believed": self.believed}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from the `state` of other tracks."""
-        for name in self._KEPT:
-            old = getattr(self, name)
-            new = np.array(state[name], old.dtype)
-            if new.shape != old.shape:
-                raise ValueError(f"state must hold {name} of shape {old.shape}, got {new.shape}")
-            setattr(self, name, new)
+    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
+        """Continue from the `state` of other tracks, see `Kept.restore`."""
+        arrays = super().restore(state)
         for name in ("base", "past", "now"):
-            checks.reals(name, getattr(self, name), -_MOST, _MOST)
-        for track, rates in enumerate(state["believed"]):
-            self.believe(track, None if rates is None else (float(rates[0]), float(rates[1])))
+            checks.reals(name, arrays[name], -_MOST, _MOST)
+        for track in np.flatnonzero(~np.isnan(self.believed[:, 0])).tolist():
+            p, q = self.believed[track].tolist()
+            self.believe(track, (p, q))
+        return arrays
 
 
-class Wealth:
+class Wealth(Kept):
     """Wealth of all players, against every epsilon of a grid.
 
     Parameters
@@ -208,14 +197,16 @@ class Wealth:
     claim : float
         Claimed epsilon; infinite if none is claimed.
     alpha : float
-    players : sequence of (float, callable)
-        Shares of the stake, and functions of the grid that return a player: `Tracks`,
-        `ldpkit.sequential.Screen` or `ldpkit.sequential.Scores`.
-    values : float array (g,), optional
-        Values of the claims to bet against, instead of `grid`.
+    players : sequence of (float, player)
+        The players, `Tracks`, `ldpkit.sequential.Screen` or `ldpkit.sequential.Scores`, each with
+        its share of the stake.
+    values : float array (g,)
+        Values of the claims to bet against, such as a `grid`.
 
     Attributes
     ----------
+    at : int or None
+        Number of the claim; ``None`` if nothing is claimed.
     reached : int
         How many values of the grid are rejected.
     rounds : int
@@ -234,17 +225,18 @@ class Wealth:
         Logarithm of the wealth with which the claim was refuted; minus infinity if it was not.
     """
 
-    def __init__(self, claim: float, alpha: float, players: Sequence[tuple[float, Any]],
-                 values: Array | None = None) -> None:  # fmt: skip
-        self.grid = grid(claim) if values is None else values
-        self.goal, self.enough = -math.log(alpha), 1 / alpha
-        at = np.flatnonzero(self.grid == claim).tolist()
-        self.at: int | None = at[0] if at else None
+    _ARRAYS = ("total", "most_won")
+    _NUMBERS = ("reached", "rounds")
+
+    def __init__(
+        self, claim: float, alpha: float, players: Sequence[tuple[float, Any]], values: Array
+    ) -> None:
+        self.grid, self.goal, self.enough = values, -math.log(alpha), 1 / alpha
+        self.at: int | None = next(iter(np.flatnonzero(values == claim).tolist()), None)
         self.reached, self.won, self.rounds = 0, -math.inf, 0
-        self.players = [make(self.grid) for _, make in players]
+        self.players = [player for _, player in players]
         self.dealt = np.log([share for share, _ in players])
-        late = any(isinstance(player, Screen) and player.late for player in self.players)
-        self.couple = 2 if late else 1
+        self.couple = 2 if any(player.late for player in self.players) else 1
         self.most_won = np.full(self.grid.size, -math.inf)
         self._weigh()
 
@@ -332,27 +324,18 @@ class Wealth:
 
     # --- to stop and continue ---------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
+    def state(self, **more: Array) -> dict[str, Any]:
         """Return the state, for `restore`; JSON can hold it."""
-        return {
-            "reached": self.reached,
-            "won": self.won if self.refuted else None,
-            "total": self.total.tolist(),
-            "most_won": self.most_won.tolist(),
-            "players": [player.state() for player in self.players],
-        }
+        own = {"won": self.won if self.refuted else None}
+        return super().state(**more) | own | {"players": [p.state() for p in self.players]}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from the `state` of another wealth."""
-        self.reached = checks.integer("reached", state["reached"], 0, self.grid.size)
-        self.rounds = checks.integer("rounds", state["rounds"], 0)
+    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
+        """Continue from the `state` of another wealth, see `Kept.restore`."""
+        arrays = super().restore(state)
         for player, kept in zip(self.players, state["players"], strict=True):
             player.restore(kept)
-        for name in ("total", "most_won"):
-            new, shape = np.array(state[name], float), self.grid.shape
-            checks.need(
-                new.shape == shape, f"state must hold {name} of shape {shape}, got {new.shape}"
-            )
-            setattr(self, name, new)
         self.won = -math.inf if state["won"] is None else float(state["won"])
+        checks.integer("reached", self.reached, 0, self.grid.size)
+        checks.integer("rounds", self.rounds, 0)
         checks.reals("wealth", [*self.total, *self.most_won, self.log, *self.each], -_MOST, _MOST)
+        return arrays

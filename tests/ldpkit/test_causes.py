@@ -14,8 +14,8 @@ from ldpkit import Client, audit
 from ldpkit.cli import main
 from ldpkit.mechanisms import Program, recorded
 from ldpkit.sequential import SequentialAudit
-from ldpkit.sequential.causes import FLOATS, REPEATED
-from ldpkit.sequential.seeds import KNOWN, SAME, SHARE, gains, same_seed
+from ldpkit.sequential.players import KNOWN, SAME, SHARE, gains, same_seed
+from ldpkit.sequential.result import FLOATS, REPEATED
 
 
 def coin(values, rng, lie=0.1):

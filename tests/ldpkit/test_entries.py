@@ -168,10 +168,10 @@ def test_an_audit_goes_on_as_if_it_had_never_stopped(reports, cuts):
 @pytest.mark.parametrize(
     "change",
     [
-        {"table": lambda a: a + 2**40}, {"door": lambda a: a - 2**40}, {"chosen": lambda a: a * 0 + 2.0**40},
-        {"chosen": lambda a: a * math.nan}, {"paths_cuts": lambda a: a + 99}, {"coupled": lambda a: a - 1},
-        {"bets_raw": lambda a: a[:1]}, {"table_keys": lambda a: a.astype(float)}, {"missed": lambda a: a + 0.5},
-        {"paths_hashes": lambda a: np.arange(2**16, dtype=np.uint64)},
+        {"counts.table.keys at": lambda a: a + 2**40}, {"counts.table.door at": lambda a: a - 2**40}, {"chosen": lambda a: a * 0 + 2.0**40},
+        {"chosen": lambda a: a * math.nan}, {"paths.cuts": lambda a: a + 99}, {"counts._coupled.events": lambda a: a - 1},
+        {"_raw": lambda a: a[:1]}, {"counts.table.keys": lambda a: a.astype(float)}, {"counts._signs": lambda a: a + 0.5},
+        {"paths.hashes": lambda a: np.arange(2**16, dtype=np.uint64)},
     ],
 )  # fmt: skip
 def test_a_state_that_would_lead_outside_of_the_tables_is_refused(change):
@@ -185,7 +185,7 @@ def test_a_state_that_would_lead_outside_of_the_tables_is_refused(change):
     state = json.loads(json.dumps(screen.state()))
     again = Screen(grid, 1.0, 0.0)
     again.restore(state)
-    assert (again.log == screen.log).all() and again.bets.chosen[0][1:] == screen.bets.chosen[0][1:]
+    assert (again.log == screen.log).all() and again.chosen[0][1:] == screen.chosen[0][1:]
     with pytest.raises(ValueError, match="state must hold"):
         Screen(grid, 1.0, 0.0).restore(changed(state, **change))
 

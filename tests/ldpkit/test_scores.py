@@ -20,8 +20,8 @@ from ldpkit.auditors import audit
 from ldpkit.mechanisms import CMS, GRR, HM, PM, RAPPOR, SHE, SS, SUE, Client, Repeated
 from ldpkit.reports.anything import rows
 from ldpkit.sequential import Counts, Scores, Screen, read
-from ldpkit.sequential.findings import WEIGHED
 from ldpkit.sequential.models import fitted, likely
+from ldpkit.sequential.result import WEIGHED
 
 GRID = np.arange(0, 2.01, 0.1)
 CLAIM = 10  # place of 1.0

@@ -15,7 +15,7 @@ from scipy import stats
 from ldpkit import audit, betting
 from ldpkit.mechanisms import GRR, OUE, PCKVUE, Client, KeyValues
 from ldpkit.sequential import Declared, SequentialAudit
-from ldpkit.sequential.wealth import COINS, MEAN, Tracks, Wealth, grid
+from ldpkit.sequential.wealth import Tracks, Wealth, grid
 from ldpkit.stats import down
 
 ALPHA = 0.01
@@ -84,9 +84,10 @@ def test_an_audit_goes_on_after_a_violation_and_raises_the_bound():
     assert 1.6 < run.result.lower <= 2.0 and run.result.status == "violation"
 
 
-def tracked(claim, delta, alpha, rates, rule=MEAN):
+def tracked(claim, delta, alpha, rates, coins=False):
     """The wealth of tracks alone."""
-    return Wealth(claim, alpha, [(1.0, lambda grid: Tracks(grid, delta, rates, rule))])
+    values = grid(claim)
+    return Wealth(claim, alpha, [(1.0, Tracks(values, delta, rates, coins))], values)
 
 
 def bet(wealth, symbols):
@@ -214,7 +215,7 @@ def clear(values, rng):
 
 def test_a_claim_is_one_of_those_that_are_rejected_to_the_last_bit():
     for claim in [i / 100 for i in range(1, 500)] + [10.7]:
-        wealth = tracked(claim, 0.0, ALPHA, [None], rule=COINS)
+        wealth = tracked(claim, 0.0, ALPHA, [None], coins=True)
         assert wealth.grid[wealth.at] == claim
         pairs = 1 + math.ceil(13 * math.exp(min(claim, 6)))
         # the event in every report of the first input and in no other
@@ -231,7 +232,7 @@ def test_a_claim_is_one_of_those_that_are_rejected_to_the_last_bit():
 def test_a_won_audit_stops_although_a_smaller_claim_is_not_rejected():
     """Symbols against which bets at a small epsilon lose more than those at the claim: the claim is
     refuted at once, its bound lies below."""
-    wealth = tracked(1.0, 0.0, ALPHA, [None, None], rule=COINS)
+    wealth = tracked(1.0, 0.0, ALPHA, [None, None], coins=True)
     wealth.players[0].base[3] = -50.0  # a claim of 0.03 is far from rejected
     symbols = np.tile(np.array([1, 2], np.uint8), 500)[None].repeat(2, axis=0)
     used = bet(wealth, symbols)

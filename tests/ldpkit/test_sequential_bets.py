@@ -11,37 +11,38 @@ import scipy
 from edges import at_the_edge
 from entry_clients import CLEAR, CORRECT, rarely, shares
 
-from ldpkit.sequential import Bets, Counts, block_end, read
-from ldpkit.sequential.bets import PRIOR, STRATEGIES, bounded, play
-from ldpkit.sequential.counts import Ranking
+from ldpkit.sequential import Screen, block_end, read, screen
+from ldpkit.sequential.screen import PRIOR, STRATEGIES
+from ldpkit.sequential.stakes import bounded, play
 
 GOAL = math.log(100)
 
 
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Screens with small tables, which are made fast."""
+    monkeypatch.setattr(screen, "VALUES", 1 << 14)
+
+
 def audit(client, most, seed=1, epsilon=1.0, delta=0.0):
-    """Ask a client for reports, each for an input by a coin, until its claim is refuted: (reports or None, counts,
-    bets, last report)."""
+    """Ask a client for reports, each for an input by a coin, until its claim is refuted: (reports or None,
+    screen)."""
     coins, own = np.random.default_rng(seed).spawn(2)
-    counts, bets, asked, end = (
-        Counts(values=1 << 14),
-        Bets(np.array([epsilon]), delta),
-        0,
-        block_end(0),
-    )
-    while asked < most:
-        sides = coins.integers(0, 2, min(end, most) - asked)
-        reports = [client(side, own, asked + i) for i, side in enumerate(sides.tolist())]
-        flags = counts.see(read(reports), sides)
-        won = np.flatnonzero(bets.trace(flags, sides, 0) >= GOAL)
+    bets = Screen(np.array([epsilon]), epsilon, delta)
+    while bets.rounds < most:
+        sides = coins.integers(0, 2, min(bets.room, most - bets.rounds))
+        reports = [client(x, own, bets.rounds + i) for i, x in enumerate(sides.tolist())]
+        bets.see(read(reports), reports, sides)
+        won = np.flatnonzero(bets.trace(0) >= GOAL)
+        bets.play(int(won[0]) + 1 if won.size else len(reports))
         if won.size:
-            bets.play(flags[: won[0] + 1], sides[: won[0] + 1])
-            return asked + won[0] + 1, counts, bets, reports[won[0]]
-        bets.play(flags, sides)
-        asked += len(reports)
-        if asked == end:
-            counts.choose(bets.settle(*counts.end_block(epsilon, delta)))
-            end = block_end(asked)
-    return None, counts, bets, None
+            return bets.rounds, bets
+    return None, bets
+
+
+def words(bets):
+    """The events of the strategy that has won most."""
+    return [bets.counts.words(event, bets.report) for event, _ in bets.leader(0)[1]]
 
 
 @hypothesis.settings(max_examples=100, deadline=None)
@@ -64,7 +65,6 @@ def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, k, rule, seed, a
     placed = np.zeros_like(raw)
     bounded(raw[0], weights[0], grown, 0, placed[0])
     size = 1 if rule == "coins" else k
-    rounds = np.array([size, rule != "mean", 0])
 
     def factor(*drawn):
         """Of rounds: one (report, input) after the other."""
@@ -72,7 +72,8 @@ def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, k, rule, seed, a
         state = [array.copy() for array in (raw, weights, placed, hits, np.ones(1), 0 * hits)]
         flags, sides = reports[[r for r, _ in drawn]], np.array([x for _, x in drawn])
         active = np.ones((1, k), bool)
-        play(flags, sides, rounds, grown, delta, active, *state, np.array([1.0, 0.0]), won, total)
+        rounds = flags, sides, size, rule != "mean", 0
+        play(*rounds, grown, delta, active, *state, np.array([1.0, 0.0]), won, total)
         assert won[0, 0] >= 0 and total[-1] == won[0, 0]
         return won[0, 0]
 
@@ -94,10 +95,9 @@ def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, k, rule, seed, a
 
 @pytest.mark.parametrize("name", CLEAR)
 def test_an_input_in_the_clear_is_refuted_soon(name):
-    reports, counts, bets, last = audit(CLEAR[name], 200)
+    reports, bets = audit(CLEAR[name], 200)
     assert reports is not None
-    strategy, events = bets.leader(0)
-    assert strategy < len(STRATEGIES) - 1 and any(counts.words(event, last) for event, _ in events)
+    assert bets.leader(0)[0] < len(STRATEGIES) - 1 and any(words(bets))
 
 
 @pytest.mark.parametrize(
@@ -110,23 +110,19 @@ def test_an_input_in_the_clear_is_refuted_soon(name):
     ],
 )  # fmt: skip
 def test_the_words_name_the_place(name, said):
-    _, counts, bets, last = audit(CLEAR[name], 200)
-    assert any(said in counts.words(event, last) for event, _ in bets.leader(0)[1])
+    assert any(said in event for event in words(audit(CLEAR[name], 200)[1]))
 
 
 def test_a_rare_leak_is_refuted():
-    reports, counts, bets, last = audit(rarely(1e-3), 100_000)
-    assert reports is not None
-    strategy, events = bets.leader(0)
-    assert "rare" in STRATEGIES[strategy] and any(
-        "field debug" in counts.words(event, last) for event, _ in events
-    )
+    reports, bets = audit(rarely(1e-3), 100_000)
+    assert reports is not None and "rare" in STRATEGIES[bets.leader(0)[0]]
+    assert any("field debug" in event for event in words(bets))
 
 
 def test_shares_in_two_fields_are_refuted():
-    reports, counts, bets, last = audit(shares, 1_000)
+    reports, bets = audit(shares, 1_000)
     assert reports is not None and STRATEGIES[bets.leader(0)[0]] == "the best couple of columns"
-    assert "field f17 and field f30" in counts.words(bets.leader(0)[1][0][0], last)
+    assert "field f17 and field f30" in words(bets)[0]
 
 
 def test_delta_does_not_hide_what_is_in_the_clear():
@@ -146,52 +142,49 @@ def test_a_correct_client_keeps_its_claim(name):
 
 def test_all_claims_of_a_grid_are_bet_against_at_once():
     grid, rng = np.arange(0, 4, 0.1), np.random.default_rng(1)
-    counts, bets, own = Counts(values=1 << 12), Bets(grid, 0.0), []
-    for _ in range(12):
-        sides = rng.integers(0, 2, 1024)
-        flags = counts.see(read(sides.tolist()), sides)
-        seen = bets.trace(flags, sides, 3)
-        bets.play(flags, sides)
-        assert seen.size == 1024 and seen[-1] == pytest.approx(bets.log[3])
-        own.append(bets.log)
-        counts.choose(bets.settle(*counts.end_block(1.0, 0.0)))
-        assert bets.log == pytest.approx(own[-1]) and np.exp(bets.shares).sum(
-            axis=0
-        ) == pytest.approx(1)
-    gained = (
-        own[-1] - own[-2]
-    )  # a report wins ln(1 + .98/E): far more than a floating-point number holds
-    assert gained == pytest.approx(1024 * np.log1p(0.98 * np.exp(-grid)), rel=0.02)
+    bets, before = Screen(grid, 1.0, 0.0), []
+    while bets.rounds < 12_000:
+        sides = rng.integers(0, 2, bets.room)
+        bets.see(read(sides.tolist()), sides.tolist(), sides)
+        seen = bets.trace(3)
+        before.append((bets.rounds, bets.log))
+        bets.play(sides.size)
+        assert seen.size == sides.size and seen[-1] == pytest.approx(bets.log[3])
+        assert np.exp(bets.shares).sum(axis=0) == pytest.approx(1)  # a block has ended
+    (begin, wealth), gained = before[-1], bets.log - before[-1][1]
+    # a report wins ln(1 + .98/E): far more than a floating-point number holds
+    wanted = (bets.rounds - begin) * np.log1p(0.98 * np.exp(-grid))
+    assert (wealth > 0).all() and gained == pytest.approx(wanted, rel=0.02)
 
 
 def test_the_wealth_is_known_after_every_report():
-    bets, row = Bets(np.array([1.0]), 0.0), np.array([9.0, 0, 0, 0, 90, 0])
-    events = np.zeros((2, 2, 1, 6))
-    events[0, 0, 0] = row
-    ranking = Ranking(events, 2, 0, np.array([100, 100]))
-    chosen = bets.settle(ranking, ranking, ranking)
-    assert [(d, s) for _, d, s in chosen] == [(0, 0), (0, 1), (0, 2), (0, 3)]
-    flags = np.tile(np.array([15, 0], np.uint16), (500, 1))
-    trace = bets.trace(flags, np.zeros(500, np.int64), 0)
-    used = int(np.argmax(trace >= GOAL)) + 1
-    bets.play(flags[:used], np.zeros(used, np.int64))
-    assert bets.log[0] >= GOAL > bets.log[0] - math.log1p(1 / math.e) and 10 < used < 40
+    bets, sides = Screen(np.array([1.0]), 1.0, 0.0), np.arange(16) % 2
+    bets.see(read(sides.tolist()), sides.tolist(), sides)
+    bets.play(16)
+    assert bets.log[0] == 0 and bets.chosen
+    won = np.empty(0, int)
+    while not won.size:
+        sides = np.zeros(bets.room, int)
+        bets.see(read(sides.tolist()), sides.tolist(), sides)
+        won = np.flatnonzero(bets.trace(0) >= GOAL)
+        if not won.size:
+            bets.play(sides.size)
+    before = bets.log[0]
+    bets.play(int(won[0]) + 1)
+    assert before < GOAL <= bets.log[0] < GOAL + math.log1p(1 / math.e)
 
 
 @pytest.mark.parametrize("k", [3, 10])
 def test_one_input_of_many_is_found(k):
     """Only the last one is sent in the clear: a bet on a pair of inputs chosen in advance would miss it."""
-    rng, counts, asked = np.random.default_rng(k), Counts(k, 1 << 12), 0
-    bets, end = Bets(np.array([1.0]), 0.0, k), block_end(0)
-    while bets.log[0] < GOAL and asked < 100 * k:
-        sides = rng.integers(0, k, end - asked)
+    rng, bets = np.random.default_rng(k), Screen(np.array([1.0]), 1.0, 0.0, k)
+    while bets.log[0] < GOAL and bets.rounds < 100 * k:
+        sides = rng.integers(0, k, bets.room)
         noise = rng.integers(0, 5, sides.size)
         reports = [{"x": int(n), "y": int(x == k - 1)} for n, x in zip(noise, sides)]
-        flags = counts.see(read(reports), sides)
-        bets.play(flags, sides)
-        counts.choose(bets.settle(*counts.end_block(1.0, 0.0)))
-        asked, end = end, block_end(end)
-    assert asked < 60 * k and any(d == k - 1 for _, d in bets.leader(0)[1])
+        bets.see(read(reports), reports, sides)
+        bets.play(sides.size)
+    assert bets.rounds < 60 * k and any(d == k - 1 for _, d in bets.leader(0)[1])
 
 
 def test_blocks_grow_by_half_up_to_a_bound():

@@ -1,0 +1,298 @@
+"""Players, which bet on the same rounds: the wealth of their bets, and how it is kept.
+
+A player holds several bets. Its wealth is one mixture of them, against every claim of a list. After
+each block of reports the wealth is shared anew among the bets, by what each has won.
+
+One bet has no player, because it comes before the first round: that a program draws the same coins
+at every start. The program is started three times. The first two starts get the same inputs, and
+the third one gets other inputs. Let A, B and C be the answers to one question, let p be the
+distribution of A and of B, and q that of C. The claim implies 1 - q(y) <= exp(epsilon) (1 - p(y)) +
+delta for every answer y. Therefore, for every set S of answers,
+
+    P(A = B != C, A in S) = sum over S of p(y)^2 (1 - q(y))
+                         <= exp(epsilon) P(A != B) + delta P(A = B in S).
+
+Here S are the answers that differ from the previous one to the same input. Therefore a program that
+always repeats its answer, for example because it needs no coins, is not taken for one that repeats
+its coins. The bet multiplies its wealth by 1 + l (1 - delta) if A = B != C, by 1 - l delta if
+A = B = C, and by 1 - l exp(epsilon) if A != B, where l = exp(-epsilon). This wins nothing on
+average if the coins of the starts are independent, and an answer does not depend on earlier ones.
+"""
+
+import base64
+import io
+import math
+import time
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from .. import checks
+from ..mechanisms import Client, ClientError, Program
+from ..types import Array
+
+__all__ = [
+    "AGREE", "KNOWN", "SAME", "SHARE", "SHARES", "UNSEEDED", "Kept", "Player", "gains", "in_parts",
+    "same_seed", "taken",
+]  # fmt: skip
+
+SHARES = (0.5, 1.0)
+"""How far bets go from even odds to those of what was learned, which errs."""
+
+SHARE = 0.01
+"""Share of the stake that is bet on the seed of a program."""
+SAME = "the same seed at every start"
+"""The cause in words."""
+AGREE = "answers of two starts agree, and those of a third one with other inputs differ"
+"""The event in words."""
+KNOWN = (
+    "The program has the same seed at every start: two starts gave the same answers to the same"
+    " inputs, and a third one gave other answers to other inputs. Therefore anybody who knows the"
+    " program knows its coins."
+)
+"""Sentence about a violation."""
+UNSEEDED = (
+    "the program has the same seed at every start, so that its coins are known, and counts of its"
+    " reports prove nothing"
+)
+"""Why an audit is not valid if these answers do not differ enough between inputs."""
+
+_QUESTIONS, _PATIENCE = 2000, 5.0  # questions, and seconds for all of them
+_FRESH = 20  # so many changing answers repeat by chance with probability 2^-20 at most
+_POWER, _AGAIN = 2.0, 0.01
+_AT_ONCE = 128  # reports
+_LARGEST = 2**29  # largest number of bytes of all arrays of a state
+_SPARSE = 2**16  # larger arrays that hold hardly anything but zeros are kept without the zeros
+
+
+class Kept:
+    """An object whose state JSON can hold, so that another process continues from it.
+
+    A subclass names its arrays, whose shapes are fixed, and its integers.
+    """
+
+    _ARRAYS: tuple[str, ...] = ()
+    _NUMBERS: tuple[str, ...] = ()
+
+    def _kept(self) -> dict[str, Array]:
+        """Return all arrays of the state that have a fixed shape; `restore` fills them."""
+        return {name: attrgetter(name)(self) for name in self._ARRAYS}
+
+    def state(self, **more: Array) -> dict[str, Any]:
+        """Return the state, for `restore`; JSON can hold it."""
+        numbers = [attrgetter(name)(self) for name in self._NUMBERS]
+        return {"numbers": numbers, "arrays": _packed(self._kept() | more)}
+
+    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
+        """Continue from the `state` of another player; return its arrays.
+
+        Raises
+        ------
+        ValueError
+            If the state has another form, or holds indices outside of the tables.
+        """
+        arrays = _unpacked(state["arrays"])
+        for name, number in zip(self._NUMBERS, state["numbers"], strict=True):
+            owner, _, last = name.rpartition(".")
+            setattr(attrgetter(owner)(self) if owner else self, last, int(number))
+        for name, old in self._kept().items():
+            old[...] = taken(arrays, name, old)
+        return arrays
+
+
+def _packed(arrays: Mapping[str, Array]) -> str:
+    """Return arrays as one text, which JSON can hold."""
+    parts: Any = dict(arrays)
+    for name, array in arrays.items():
+        if array.size > _SPARSE and np.count_nonzero(array) < array.size // 16:
+            places = np.flatnonzero(array)
+            parts |= {name: array.ravel()[places], f"{name} at": places}
+    file = io.BytesIO()
+    np.savez_compressed(file, **parts)
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def _unpacked(text: str) -> dict[str, Array]:
+    """Return the arrays of a text that `_packed` made; the text is not trusted."""
+    file = io.BytesIO(base64.b64decode(text, validate=True))
+    try:
+        with zipfile.ZipFile(file) as parts:
+            size = sum(part.file_size for part in parts.infolist())
+        checks.need(size <= _LARGEST, f"state must hold at most {_LARGEST:,} bytes, got {size:,}")
+        return dict(np.load(file, allow_pickle=False))
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"state must hold arrays, got {error}") from None
+
+
+def taken(arrays: Mapping[str, Array], name: str, like: Array, rows: int | None = None) -> Array:
+    """Return the array `name`, after checking that it has the type and the shape of `like`.
+
+    With `rows`, the length of the first axis has to be that number instead.
+    """
+    new, shape = arrays[name], like.shape if rows is None else (rows, *like.shape[1:])
+    places = arrays.get(f"{name} at")
+    if places is not None and places.dtype == int and places.shape == new.shape:
+        inside = ((places >= 0) & (places < like.size)).all()
+        checks.need(inside, f"state must hold {name} below {like.size:,}, got other places")
+        full = np.zeros(like.size, new.dtype)
+        full[places] = new
+        new = full.reshape(like.shape)
+    checks.need(
+        new.shape == shape and new.dtype == like.dtype,
+        f"state must hold {name} of shape {shape}, got {new.dtype} of {new.shape}",
+    )
+    return new
+
+
+class Player(Kept):
+    """Wealth of several bets against every claim of a list.
+
+    Parameters
+    ----------
+    prior : float array (..., bets)
+        Shares of the wealth at the start. The last bet of each row never bets.
+    claims : int
+        Number of claims.
+    size : int
+        Reports of a round: 1 if a coin chose the input, the number of inputs in recordings.
+    product : bool
+        Whether the factors of a round's reports are multiplied, because they are independent;
+        otherwise they are averaged.
+
+    Attributes
+    ----------
+    base : float array (claims,)
+        Logarithm of the wealth at the start of the block.
+    shares, now, own : float arrays (..., bets, claims)
+        Logarithms by bet: shares of the wealth at the start of the block, what each has won since,
+        and what each has won before.
+    counted, rounds : int
+        Rounds whose reports were counted, and rounds that were played. No bet is made on a round
+        that was counted earlier, because such a bet would not be fair.
+    """
+
+    late = False
+    _ARRAYS: tuple[str, ...] = ("base", "now", "own", "shares")
+    _NUMBERS: tuple[str, ...] = ("counted", "rounds")
+
+    def __init__(self, prior: Array, claims: int, size: int, product: bool) -> None:
+        self.size, self.product = size, size == 1 or product
+        self._prior = np.log(prior)[..., None]
+        shape = (*prior.shape, claims)
+        self.base, self.now, self.own = np.zeros(claims), np.zeros(shape), np.zeros(shape)
+        self.shares = np.broadcast_to(self._prior, shape).copy()
+        self.counted = self.rounds = 0
+
+    @property
+    def log(self) -> Array:
+        """Logarithm of the wealth against every claim, float array (claims,)."""
+        axes = tuple(range(self.now.ndim - 1))
+        return np.asarray(self.base + np.logaddexp.reduce(self.shares + self.now, axis=axes))
+
+    def share(self) -> None:
+        """End a block: share the wealth anew among the bets.
+
+        Shares are proportional to the prior times the square of what a bet has won. Of the wealth
+        1 % is shared by the prior instead, so that no bet is ever without wealth.
+        """
+        self.base, self.own = self.log, self.own + self.now
+        powers, axes = self._prior + _POWER * self.own, tuple(range(self.own.ndim - 1))
+        shares = np.exp(powers - np.logaddexp.reduce(powers, axis=axes))
+        self.shares = np.log((1 - _AGAIN) * shares + _AGAIN * np.exp(self._prior))
+        self.now = np.zeros_like(self.now)
+
+    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
+        """Continue from the `state` of another player, see `Kept.restore`."""
+        arrays = super().restore(state)
+        known = 0 <= self.rounds <= self.counted
+        checks.need(known, "state must hold a player, got rounds that are out of range")
+        return arrays
+
+    def _idle(self, rounds: int) -> int:
+        """Count the next rounds; return how many of them were counted earlier."""
+        idle = min(max(self.counted - self.rounds, 0), rounds)
+        self.counted = max(self.counted, self.rounds + rounds)
+        return idle
+
+
+def in_parts(
+    log: Array, low: int, reports: int, size: int, play: Callable[[slice, Array, Array, Array], Any]
+) -> tuple[Array, Array]:
+    """Play rounds in parts that are so short that no product of factors overflows.
+
+    Parameters
+    ----------
+    log : float array (..., bets + 1, g)
+        Logarithms of the wealth of bets; the last one of each row never changes.
+    low : int
+        Number of the claim whose wealth is traced.
+    reports, size : int
+        Number of reports in all and of a round.
+    play : callable
+        ``play(part, start, won, total)`` plays the reports of a slice. `start` is the wealth of the
+        bets against claim `low`. `won` is multiplied by their factors, and `total` receives the
+        wealth after each round.
+
+    Returns
+    -------
+    gained : float array (..., bets, g)
+        Logarithms of what the bets won.
+    trace : float array (rounds,)
+        Logarithm of the wealth of all bets against claim `low`, after each round.
+    """
+    gained, trace = np.zeros_like(log[..., :-1, :]), [np.empty(0)]
+    step = max(_AT_ONCE // size, 1) * size
+    for first in range(0, reports, step):
+        part = slice(first, min(first + step, reports))
+        won, total = np.ones_like(gained), np.empty((part.stop - first) // size)
+        start = log[..., low].copy()
+        start[..., :-1] += gained[..., low]
+        scale = start.max()
+        play(part, np.exp(start - scale), won, total)
+        gained += np.log(won)
+        trace.append(np.log(total) + scale)
+    return gained, np.concatenate(trace)
+
+
+def gains(epsilon: float, delta: float) -> tuple[float, float]:
+    """Return what the logarithm of the wealth gains if the third answer differs, and if not."""
+    stake = math.exp(-min(epsilon, 700))
+    return math.log1p((1 - delta) * stake), math.log1p(-delta * stake)
+
+
+def same_seed(client: Client, inputs: Sequence[int], goal: float) -> tuple[float, bool]:
+    """Return the logarithm of the wealth, and whether the program seems to repeat its coins.
+
+    Parameters
+    ----------
+    client : Client
+        A client whose function is a `Program`.
+    inputs : sequence of int
+        The audited inputs, by their positions.
+    goal : float
+        Logarithm of the wealth at which to stop.
+    """
+    program: Any = client.function
+    starts = [Program(program.words, program.limit) for _ in range(3)]
+    values = [i if client.values is None else client.values[i] for i in inputs]
+    won, lost = gains(client.epsilon, client.delta)
+    last: dict[int, Any] = {}
+    wealth, fresh, end = 0.0, 0, time.monotonic() + _PATIENCE
+    for question in range(_QUESTIONS):
+        at = question % len(values)
+        try:
+            first, again = [start(values[at]) for start in starts[:2]]
+            other = starts[2](values[at - 1]) if first == again else None
+        except ClientError:  # the audit will meet it, too
+            return -math.inf, False
+        if first != again:
+            return -math.inf, False
+        if last.get(at, first) != first:
+            fresh, wealth = fresh + 1, wealth + (won if other != first else lost)
+        last[at] = first
+        if wealth >= goal or time.monotonic() > end:
+            break
+    return wealth, fresh >= _FRESH
