@@ -49,9 +49,22 @@ def test_no_tool_of_the_book_takes_the_path_of_an_output():
         "scale", "strict", "upgrade",
     }  # fmt: skip
     for path in TOOLS.glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
-                assert ast.literal_eval(node.args[0]).lstrip("-") in known, path
+        calls = [
+            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
+        ]
+        assert {name.lstrip("-") for call in calls for name in arguments(call)} <= known, path
+
+
+def arguments(call):
+    """The arguments that a call adds to a command line."""
+    function = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    if function == "add_argument":
+        return [each.value for each in call.args if isinstance(each, ast.Constant)]
+    if function != "options":
+        return []
+    tables = [each.value for each in call.keywords if isinstance(each.value, ast.Dict)]
+    named = [each.arg for each in call.keywords if each.arg]
+    return named + [key.value for table in tables for key in table.keys if key.value.startswith("--")]
 
 
 def strangers():
