@@ -13,7 +13,7 @@ from ..exact import binomial
 from ..mechanisms.base import MAX_ROUNDS, Domain, Epsilon, SupportOracle
 from ..reports import Bloom
 from ..reports.base import Support, shaped
-from ..reports.bloom import classes, held
+from ..reports.hashed import classes, held
 from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
 
 __all__ = ["RAPPOR"]

@@ -20,7 +20,7 @@ import numpy as np
 
 from .. import checks
 from ..attacks import MaximalGain
-from ..attacks.distinguish import success_rate
+from ..attacks.base import success_rate
 from ..exact import support_success
 from ..mechanisms import (
     ALH,

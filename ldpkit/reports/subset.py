@@ -11,23 +11,10 @@ from .. import checks
 from ..jit import kernel
 from ..rng import State, first_state, next_uniform, next_word
 from ..types import Array, Reports, Rng
-from .base import ExactSupport, Support, ones, shaped
-from .listing import alphabet
-from .value import Response
+from .base import ExactSupport, Support, alphabet, ones, shaped
+from .values import Response
 
 __all__ = ["Subset", "Selection"]
-
-
-@kernel
-def _pick(subsets: Array, k: int, rng: Rng) -> Array:
-    n, width = subsets.shape
-    guess = np.empty(n, np.int64)
-    for i in range(n):
-        count = width  # shorter subsets are padded with -1
-        while count > 0 and subsets[i, count - 1] < 0:
-            count -= 1
-        guess[i] = subsets[i, int(rng.random() * count)] if count else int(rng.random() * k)
-    return guess
 
 
 @kernel
@@ -114,7 +101,10 @@ class Subset(Support):
         return (reports == value).any(axis=1)
 
     def guess(self, reports: Array, rng: Rng) -> Array:
-        return _pick(reports, self.k, rng)
+        sizes = (reports >= 0).sum(axis=1)  # shorter subsets are padded with -1
+        at = (rng.random(len(reports)) * np.where(sizes, sizes, self.k)).astype(np.int64)
+        held = np.take_along_axis(reports, np.minimum(at, reports.shape[1] - 1)[:, None], 1)[:, 0]
+        return np.where(sizes, held, at)
 
     def tally(self, reports: Array) -> Array:
         out = np.zeros((len(reports), self.k))

@@ -128,7 +128,7 @@ class Case:
         ValueError
             If a given input is in no pair.
         """
-        domain: int | None = getattr(self.mechanism.report_type, "domain", None)
+        domain: int | None = getattr(self.mechanism.report_type, "k", None)
         values, found, taken = self.inputs, [], set[int]()
         if values is None and domain is not None:
             values = range(domain) if domain <= 6 else (0, 1, domain // 2, domain - 1)

@@ -33,7 +33,7 @@ def rates(case: Case) -> str | None:
     named = {pair: rates for attack, pair, rates in case.exact_rates if isinstance(attack, Guess)}
     inputs = dict.fromkeys(first for first, _ in named)
     form = case.mechanism.report_type
-    whole = isinstance(form, Support) and len(inputs) == form.domain
+    whole = isinstance(form, Support) and len(inputs) == form.k
     for x in inputs:
         total = next(tpr for (first, _), (tpr, _) in named.items() if first == x)
         total += sum(fpr for (_, second), (_, fpr) in named.items() if second == x)

@@ -73,7 +73,7 @@ def estimate(case: Case) -> str | None:
         drawn += estimates(values, min(many, groups - len(drawn)))
     found, truth = np.array(drawn), np.array([first])
     if isinstance(m, FrequencyOracle):  # the estimates are of values, or of equal groups of them
-        truth = np.zeros(max(found.shape[1], m.report_type.domain))
+        truth = np.zeros(max(found.shape[1], m.report_type.k))
         truth[[first, second]] = share, 1 - share
         truth = truth.reshape(found.shape[1], -1).sum(axis=1)
     variance = np.broadcast_to(m.variance(size, truth), truth.shape)

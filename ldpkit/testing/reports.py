@@ -131,6 +131,6 @@ def pair(case: Case) -> None:
     need(case.pairs, "it accepts no pair of inputs")
     for pair in ((first, second), (second, first)):
         need(tuple(m.pair(pair)) == pair, f"it does not accept its own pair as {pair}")
-    outside = [-1, m.report_type.domain] if isinstance(m, FrequencyOracle | Client) else [None]
+    outside = [-1, m.report_type.k] if isinstance(m, FrequencyOracle | Client) else [None]
     for bad in [(first, first), (first,), (first, second, first), *((first, x) for x in outside)]:
         refused(m.pair, bad, f"the pair {bad}")
