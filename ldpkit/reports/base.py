@@ -356,8 +356,8 @@ def listed(reports: Reports, parts: Sequence[ReportType], called: str, sender: s
     return [seen[id(r)] for r in given]
 
 
-def picked(reports: Reports, rows: Array) -> Reports:
-    """Return the reports of the users numbered `rows`, for any report type."""
+def picked(reports: Reports, rows: Array | slice) -> Reports:
+    """Return the reports of some users, by their numbers or as a slice, for any report type."""
     if isinstance(reports, (list, tuple)):  # one array for each round or attribute
         return [picked(part, rows) for part in reports]
     return reports[rows]
