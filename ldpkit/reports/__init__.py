@@ -11,8 +11,17 @@ from .hadamard import HashedSigns, Index, Signs, Sketch
 from .hashed import HASH_REPORT, Bloom, Hashed, hash_cell
 from .numbers import Ends, Gaussian, Interval, Laplace, Mixed, Noisy
 from .rounds import Attributes, Rounds
-from .subset import Selection, Subset
-from .values import Bits, Buckets, ChainedBits, ChainedResponse, IndependentBits, Response, Value
+from .values import (
+    Bits,
+    Buckets,
+    ChainedBits,
+    ChainedResponse,
+    IndependentBits,
+    Response,
+    Selection,
+    Subset,
+    Value,
+)
 
 # fmt: off
 __all__ = [

@@ -232,12 +232,16 @@ class Support(ReportType):
     """A report type in which each report supports a set of values."""
 
     @abstractmethod
+    def supported(self, reports: Array, values: Array) -> Array:
+        """Whether each report supports each of some values; bool array (n, values)."""
+
     def supports(self, reports: Array, value: int) -> Array:
         """Whether each report supports `value`; bool array (n,)."""
+        return self.supported(reports, np.array([value]))[:, 0]
 
-    @abstractmethod
     def tally(self, reports: Array) -> Array:
         """Whether each report supports each value, array (n, k)."""
+        return self.supported(reports, np.arange(self.k))
 
     def support_counts(self, reports: Array) -> Array:
         """Number of reports that support each value, shape (k,)."""
@@ -254,13 +258,13 @@ class Support(ReportType):
     def score(self, reports: Array, pair: Pair) -> Array:
         """1 if only the first value is supported, -1 if only the second is, else 0; int array
         (n,)."""
-        one, two = (self.supports(reports, value).astype(np.int8) for value in pair)
+        one, two = self.supported(reports, np.array(pair)).T.astype(np.int8)
         return one - two
 
     def symbols(self, reports: Array, pair: Pair) -> Array:
         """Symbol of each report for two values: `FIRST`, `SECOND`, `BOTH` or `NEITHER`; int array
         (n,)."""
-        one, two = (self.supports(reports, value) for value in pair)
+        one, two = self.supported(reports, np.array(pair)).T
         return np.where(one & two, BOTH, np.where(one, FIRST, np.where(two, SECOND, NEITHER)))
 
 

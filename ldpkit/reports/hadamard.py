@@ -85,11 +85,8 @@ class Index(Support):
     def read(self, reports: Reports, sender: str) -> Array:
         return checks.values(shaped(reports, (None,), sender), self.order, "reports")
 
-    def supports(self, reports: Array, value: int) -> Array:
-        return _pluses(np.array([value]), reports)[:, 0]
-
-    def tally(self, reports: Array) -> Array:
-        return _pluses(np.arange(self.k), reports)
+    def supported(self, reports: Array, values: Array) -> Array:
+        return _pluses(values, reports)
 
     def support_counts(self, reports: Array) -> Array:
         counts = np.bincount(reports, minlength=self.order)
@@ -169,12 +166,9 @@ class Signs(Support):
         checks.values(reports["signs"], 2**self.t, f"signs of {sender}")
         return reports
 
-    def supports(self, reports: Array, value: int) -> Array:
-        rows = self.rows(reports)[:, [value]]
-        return words(rows, reports["indices"])[:, 0] == reports["signs"]
-
-    def tally(self, reports: Array) -> Array:
-        return words(self.rows(reports), reports["indices"]) == reports["signs"][:, None]
+    def supported(self, reports: Array, values: Array) -> Array:
+        rows = self.rows(reports)[:, values]
+        return words(rows, reports["indices"]) == reports["signs"][:, None]
 
     @property
     def other(self) -> float:
@@ -277,12 +271,9 @@ class Sketch(Support):
             )
         return reports
 
-    def supports(self, reports: Array, value: int) -> Array:
-        at = self.table[reports["hash"], value]
-        return np.take_along_axis(reports["signs"], at[:, None], 1)[:, 0] > 0
-
-    def tally(self, reports: Array) -> Array:
-        return np.take_along_axis(reports["signs"], self.table[reports["hash"]], 1) > 0
+    def supported(self, reports: Array, values: Array) -> Array:
+        at = self.table[reports["hash"][:, None], values]
+        return np.take_along_axis(reports["signs"], at, 1) > 0
 
     def apart(self, pair: Pair) -> float:
         """Share of the hash functions under which two values have different cells."""

@@ -81,12 +81,13 @@ def cell_table(k: int, hashes: int, m: int) -> Array:
 
 
 @kernel
-def _tally(seeds: Array, cells: Array, k: int, g: int) -> Array:
-    """Whether each value falls into each user's cell, bool array (n, k); the part of a hash that
-    depends on the value only is computed once."""
+def _inside(seeds: Array, cells: Array, values: Array, g: int) -> Array:
+    """Whether each value falls into each user's cell, bool array (n, values); the part of a hash
+    that depends on the value only is computed once."""
+    k = values.size
     out, mixed = np.empty((cells.size, k), np.bool_), np.empty(k, np.uint64)
     for u in range(k):
-        mixed[u] = _mixed(u)
+        mixed[u] = _mixed(values[u])
     for i in range(cells.size):
         low = _lowest(cells[i], g)
         width = _lowest(cells[i] + 1, g) - low
@@ -139,11 +140,8 @@ class Hashed(Independent):
         checks.values(reports["cell"], self.g, f"cells of {sender}")
         return reports
 
-    def supports(self, reports: Array, value: int) -> Array:
-        return cells(np.full(len(reports), value), reports["seed"], self.g) == reports["cell"]
-
-    def tally(self, reports: Array) -> Array:
-        return _tally(reports["seed"], reports["cell"], self.k, self.g)
+    def supported(self, reports: Array, values: Array) -> Array:
+        return _inside(reports["seed"], reports["cell"], values, self.g)
 
     def most(self, targets: int) -> int:
         return targets  # a hash that sends all of them to one cell; `craft` searches for one
@@ -227,11 +225,8 @@ class Bloom(Support):
         checks.values(reports["bits"].ravel(), 2, f"bits of {sender}")
         return reports
 
-    def supports(self, reports: Array, value: int) -> Array:
-        return held(self.places[:, :, [value]], reports["cohort"], reports["bits"])[:, 0]
-
-    def tally(self, reports: Array) -> Array:
-        return held(self.places, reports["cohort"], reports["bits"])
+    def supported(self, reports: Array, values: Array) -> Array:
+        return held(self.places[:, :, values], reports["cohort"], reports["bits"])
 
     def apart(self, pair: Pair) -> tuple[Array, Array]:
         """Bits of every cohort that belong to the first value only, and those that belong to the

@@ -10,10 +10,11 @@ import scipy
 
 from .. import checks
 from ..jit import kernel
+from ..rng import State, next_uniform, next_word
 from ..types import Array, Pair, Rates, Reports, Rng
-from .base import FIRST, SECOND, ExactSupport, ReportType, listed
+from .base import FIRST, SECOND, ExactSupport, ReportType, listed, ones
 
-__all__ = ["Attributes", "Rounds", "largest"]
+__all__ = ["Attributes", "Rounds", "largest", "rounds_won"]
 
 
 @kernel
@@ -34,6 +35,73 @@ def largest(vectors: Array, low: float, high: float, rng: Rng) -> Array:
             count += min(max(vectors[i, u], low), high) == top
         guess[i] = best[int(rng.random() * count)]
     return guess
+
+
+@kernel
+def rounds_won(
+    trials: int, k: int, omega: int, p: float, tau: int, truth: bool, state: State
+) -> int:
+    """Simulate all subsets of `tau` rounds for `trials` users who hold the first audited value
+    (`truth`) or the second; return how many guesses are the first value.
+
+    The counts of supports have no simple exact distribution, therefore the rounds are simulated,
+    with 64 values in one word. A round starts with independent bits at about the right rate. Then
+    random values leave or join until the size is right, so all subsets of that size are equally
+    likely. ``digits[b]`` holds the b-th binary digits of all counts. The true value has its own
+    count, and the other audited value is the first of the rest.
+    """
+    one, others, hits = np.uint64(1), k - 1, 0
+    width, depth = (others + 63) // 64, 1
+    while tau >> depth:
+        depth += 1
+    members, digits = np.empty(width, np.uint64), np.empty((depth, width), np.uint64)
+    valid = np.full(width, ~np.uint64(0))
+    valid[-1] >>= np.uint64(64 * width - others)
+    for _ in range(trials):
+        own = 0
+        digits[:] = 0
+        for _ in range(tau):
+            u, state = next_uniform(state)
+            member = u < p
+            own += member
+            wanted, found = omega - member, 0
+            rate = min(31, (32 * wanted + others // 2) // others)
+            for w in range(width):
+                bits = np.uint64(0)
+                # each step halves the rate and adds a digit of it
+                for b in range(5 if rate else 0):
+                    word, state = next_word(state)
+                    bits = bits | word if (rate >> b) & 1 else bits & word
+                members[w] = bits & valid[w]
+                found += ones(members[w])
+            while found != wanted:
+                u, state = next_uniform(state)
+                at = int(u * others)
+                bit = one << np.uint64(at & 63)
+                if ((members[at >> 6] & bit) != 0) == (found > wanted):
+                    members[at >> 6] ^= bit
+                    found += 1 if found < wanted else -1
+            for w in range(width):
+                carry, b = members[w], 0
+                while carry:
+                    digits[b, w], carry, b = digits[b, w] ^ carry, digits[b, w] & carry, b + 1
+        top = 0
+        members[:] = valid
+        for b in range(depth - 1, -1, -1):  # keep the values whose next digit is one, if any
+            kept = 0
+            for w in range(width):
+                kept += ones(members[w] & digits[b, w])
+            if kept:
+                top |= 1 << b
+                for w in range(width):
+                    members[w] &= digits[b, w]
+        ties = 1 if own == top else 0
+        for w in range(width):
+            ties += ones(members[w])
+        named = own >= top if truth else own <= top and (members[0] & one) != 0
+        u, state = next_uniform(state)
+        hits += named and (own > top or u * ties < 1)
+    return hits
 
 
 @dataclass(frozen=True)
@@ -246,21 +314,15 @@ def _ratio(report_type: Attributes, counts: Iterable[Array]) -> Array:
 
 
 @functools.lru_cache(maxsize=64)
-def _fakes(report_type: Attributes, n: int) -> tuple[Array, Array]:
-    """Possible counts of the symbols in n fake components, shape (counts, 4), and the multinomial
-    probability of each."""
-    fake = np.array(report_type.fake)
-    counts = np.array([(a, b, c, n - a - b - c) for a in range(n + 1) for b in range(n + 1 - a)
-                       for c in range(n + 1 - a - b)])  # fmt: skip
-    counts = counts[((fake > 0) | (counts == 0)).all(axis=1)]
-    ways = scipy.special.gammaln(n + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
-    return counts, np.exp(ways + counts @ np.log(fake, out=np.zeros(4), where=fake > 0))
-
-
-@functools.lru_cache(maxsize=64)
 def _ratio_distribution(report_type: Attributes) -> tuple[Array, Array, Array]:
-    """Likelihood ratios of all symbol counts, and their probabilities under either input."""
-    d = len(report_type.parts)
-    counts, mass = _fakes(report_type, d)
+    """Likelihood ratios of all possible counts of the symbols, and their probabilities under either
+    input."""
+    fake, d = np.array(report_type.fake), len(report_type.parts)
+    counts = np.array([(a, b, c, d - a - b - c) for a in range(d + 1) for b in range(d + 1 - a)
+                       for c in range(d + 1 - a - b)])  # fmt: skip
+    counts = counts[((fake > 0) | (counts == 0)).all(axis=1)]
+    ways = scipy.special.gammaln(d + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
+    # multinomial probability if all components were fake
+    mass = np.exp(ways + counts @ np.log(fake, out=np.zeros(4), where=fake > 0))
     one, two = (mass * (counts @ side) / d for side in report_type._weights())
     return _ratio(report_type, counts.T), one, two

@@ -1,5 +1,7 @@
-"""Reports of one value, of one bit per value, and of the bits of a few sampled buckets."""
+"""Reports of one value, of a bit per value, of a set of values, and of bits of sampled buckets."""
 
+import itertools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -7,12 +9,14 @@ import numpy as np
 
 from .. import checks
 from ..exact import binomial, count_wins, mean_reciprocal, response_wins
+from ..rng import first_state
 from ..types import Array, Pair, Rates, Reports, Rng
 from .base import (
     ExactSupport,
     Independent,
     ReportType,
     Support,
+    alphabet,
     listed_positions,
     log_ratio,
     pick,
@@ -20,10 +24,12 @@ from .base import (
     shaped,
     won,
 )
+from .rounds import rounds_won
 
 # fmt: off
 __all__ = [
-    "Value", "Response", "ChainedResponse", "Bits", "IndependentBits", "ChainedBits", "Buckets"
+    "Value", "Response", "ChainedResponse", "Bits", "IndependentBits", "ChainedBits", "Subset",
+    "Selection", "Buckets"
 ]
 # fmt: on
 
@@ -38,14 +44,11 @@ class Value(Support):
     def read(self, reports: Reports, sender: str) -> Array:
         return checks.values(shaped(reports, (None,), sender), self.k, "reports")
 
-    def supports(self, reports: Array, value: int) -> Array:
-        return reports == value
+    def supported(self, reports: Array, values: Array) -> Array:
+        return reports[:, None] == values
 
     def guess(self, reports: Array, rng: Rng) -> Array:
         return reports
-
-    def tally(self, reports: Array) -> Array:
-        return reports[:, None] == np.arange(self.k)
 
     def support_counts(self, reports: Array) -> Array:
         return np.bincount(reports, minlength=self.k)
@@ -130,11 +133,11 @@ class Bits(Support):
             raise ValueError(f"reports of {sender} must hold only 0 and 1, got {reports[~good][0]}")
         return reports
 
-    def supports(self, reports: Array, value: int) -> Array:
-        return reports[:, value] != 0
+    def supported(self, reports: Array, values: Array) -> Array:
+        return reports[:, values] != 0
 
     def tally(self, reports: Array) -> Array:
-        return reports
+        return reports  # without a copy
 
 
 @dataclass(frozen=True)
@@ -193,6 +196,124 @@ class ChainedBits(IndependentBits):
         p, q, rate = self.memo.p, self.memo.q, {1: self.keep, 0: self.flip}
         return [(pa * pb, rate[a] * (1 - rate[b]), rate[b] * (1 - rate[a]))
                 for a, pa in ((1, p), (0, 1 - p)) for b, pb in ((1, q), (0, 1 - q))]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Subset(Support):
+    """Distinct values, integer array (n, w) in the order in which they were sent, padded with -1; a
+    report supports the values in it."""
+
+    k: int
+    name = "subset"
+    ordered = True
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        reports = shaped(reports, (None, None), sender)
+        return checks.values(reports.ravel(), self.k, "reports").reshape(reports.shape)
+
+    def supported(self, reports: Array, values: Array) -> Array:
+        return (reports[:, :, None] == values).any(axis=1)
+
+    def guess(self, reports: Array, rng: Rng) -> Array:
+        sizes = (reports >= 0).sum(axis=1)  # shorter subsets are padded with -1
+        at = (rng.random(len(reports)) * np.where(sizes, sizes, self.k)).astype(np.int64)
+        held = np.take_along_axis(reports, np.minimum(at, reports.shape[1] - 1)[:, None], 1)[:, 0]
+        return np.where(sizes, held, at)
+
+    def tally(self, reports: Array) -> Array:
+        out = np.zeros((len(reports), self.k))
+        np.add.at(out, (np.arange(len(reports))[:, None], reports), 1)
+        return out
+
+    def support_counts(self, reports: Array) -> Array:
+        return np.bincount(reports.ravel(), minlength=self.k)
+
+
+@dataclass(frozen=True)
+class Selection(Subset, ExactSupport):
+    """Sets of `omega` values: the true value is a member with probability `p`, the rest is uniform.
+
+    Parameters
+    ----------
+    k, omega : int
+        Domain size and number of values in a set.
+    p, absent : float
+        Probability that the true value is a member, and that it is not. Both are given because
+        ``1 - p`` would lose digits.
+    """
+
+    omega: int
+    p: float
+    absent: float
+
+    @property
+    def q(self) -> float:  # type: ignore[override]  # follows from the other fields
+        """Probability that one given other value is a member."""
+        return float(self.pair_distribution()[[1, 2]].sum())
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        return super().read(shaped(reports, (None, self.omega), sender), sender)
+
+    def pair_distribution(self) -> Array:
+        k, omega = self.k, self.omega
+        first, second = self.p * (k - omega) / (k - 1), self.absent * omega / (k - 1)
+        return np.array(
+            [
+                first,
+                second,
+                self.p * (omega - 1) / (k - 1),
+                max(0.0, self.absent * (k - 1 - omega) / (k - 1)),
+            ]
+        )
+
+    def success(self) -> float:
+        return self.p / self.omega
+
+    @property
+    def rounds_route(self) -> str:  # type: ignore[override]  # depends on the size of the sets
+        """How `rounds_success` is computed; the counts of several values in one set have no simple
+        exact distribution, therefore such rounds are simulated."""
+        return "convolve" if self.omega == 1 else "simulate"
+
+    def rounds_success(self, tau: int) -> float | None:
+        alone = self.omega == 1  # the set is a response
+        return Response(self.k, self.p, self.q).rounds_success(tau) if alone else None
+
+    def simulated(self, trials: int, truth: bool, tau: int, rng: Rng) -> int:
+        """Sample the number of guesses, from `tau` rounds, that are the first of the pair."""
+        state = first_state(rng)
+        return rounds_won(trials, self.k, self.omega, self.p, tau, bool(truth), state)
+
+    @property
+    def outputs(self) -> int:
+        return math.comb(self.k, self.omega)
+
+    @property
+    def reports(self) -> Array:
+        return np.array(list(itertools.combinations(range(self.k), self.omega)))
+
+    def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
+        k, omega = self.k, self.omega
+        alphabet(self.outputs, 1, "take a smaller domain")
+        member = self.supports(self.reports, value)
+        return np.where(
+            member, self.p / math.comb(k - 1, omega - 1), (1 - self.p) / math.comb(k - 1, omega)
+        )
+
+    def most(self, targets: int) -> int:
+        return min(targets, self.omega)
+
+    def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
+        supported = self.most(targets)
+        rest = self.omega - supported
+        subsets = [
+            np.append(
+                rng.choice(targets, supported, replace=False),
+                targets + rng.choice(self.k - targets, rest, replace=False),
+            )
+            for _ in range(count)
+        ]
+        return rng.permuted(np.array(subsets), axis=1), supported
 
 
 @dataclass(frozen=True)

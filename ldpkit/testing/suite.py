@@ -9,7 +9,7 @@ from ..mechanisms import LocalRandomizer
 from ..types import Input
 from .case import Case, NotApplicableError, need
 from .draws import claim, client, estimate, null, power, repeats
-from .exact import (
+from .properties import (
     budget,
     extremes,
     generator,
