@@ -78,9 +78,8 @@ class Index(Support):
     k: int
     order: int
     p: float
-    name = "index"
+    name, guess_route = "index", "enumerate"
     exact, rounds_exact = True, False
-    guess_route = "enumerate"
 
     def read(self, reports: Reports, sender: str) -> Array:
         return checks.values(shaped(reports, (None,), sender), self.order, "reports")
@@ -137,9 +136,8 @@ class Signs(Support):
     order: int
     t: int
     p: float
-    name = "signs"
+    name, guess_route = "signs", "enumerate"
     exact, rounds_exact = True, False
-    guess_route = "enumerate"
 
     @property
     def form(self) -> np.dtype[np.void]:
@@ -244,9 +242,7 @@ class Sketch(Support):
     hashes: int
     m: int
     keep: float
-    name = "sketch"
-    exact = True
-    guess_route = "convolve"
+    name, exact, guess_route = "sketch", True, "convolve"
 
     @property
     def form(self) -> np.dtype[np.void]:

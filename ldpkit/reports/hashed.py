@@ -42,26 +42,20 @@ def _mixed(value: int) -> np.uint64:
 
 
 @kernel
-def _hashed(mixed: np.uint64, seed: int) -> np.uint64:
-    """xxHash64 of the eight bytes of a value without its last step, which does not change the upper
-    half."""
+def _cell(mixed: np.uint64, seed: int, g: int) -> np.int64:
+    """Cell of a value: xxHash64 of its eight bytes without the last step, which does not change the
+    upper half."""
     h = mixed ^ (np.uint64(seed) + _P5 + np.uint64(8))
     h = _rotl(h, 27) * _P1 + _P4
     h = (h ^ (h >> np.uint64(33))) * _P2
-    return (h ^ (h >> np.uint64(29))) * _P3
+    h = (h ^ (h >> np.uint64(29))) * _P3
+    return np.int64(((h >> np.uint64(32)) * np.uint64(g)) >> np.uint64(32))
 
 
 @kernel
 def hash_cell(value: int, seed: int, g: int) -> np.int64:
     """Cell in ``0..g-1`` of one value under one user's seed."""
-    upper = _hashed(_mixed(value), seed) >> np.uint64(32)
-    return np.int64((upper * np.uint64(g)) >> np.uint64(32))
-
-
-@kernel
-def _lowest(cell: int, g: int) -> np.uint64:
-    """The smallest upper half of a hash that falls into a cell."""
-    return ((np.uint64(cell) << np.uint64(32)) + np.uint64(g - 1)) // np.uint64(g)
+    return _cell(_mixed(value), seed, g)
 
 
 @kernel
@@ -89,10 +83,8 @@ def _inside(seeds: Array, cells: Array, values: Array, g: int) -> Array:
     for u in range(k):
         mixed[u] = _mixed(values[u])
     for i in range(cells.size):
-        low = _lowest(cells[i], g)
-        width = _lowest(cells[i] + 1, g) - low
         for u in range(k):
-            out[i, u] = (_hashed(mixed[u], seeds[i]) >> np.uint64(32)) - low < width
+            out[i, u] = _cell(mixed[u], seeds[i], g) == cells[i]
     return out
 
 
@@ -194,9 +186,7 @@ class Bloom(Support):
     cohorts: int
     own: float
     other: float
-    name = "bloom"
-    exact = True
-    guess_route = "enumerate"
+    name, exact, guess_route = "bloom", True, "enumerate"
 
     @property
     def form(self) -> np.dtype[np.void]:

@@ -192,8 +192,7 @@ class Noisy(ReportType):
     k: int
     scale: float
     grid: float | None = None
-    name = "vector"
-    exact = True
+    name, exact = "vector", True
     guess_route = rounds_route = "integrate"
 
     @property
@@ -307,16 +306,12 @@ class Gaussian(Noisy):
     def thresholds(self) -> Array:
         return np.arange(0, 6.01, 0.05)
 
-    @property
-    def _shift(self) -> float:
-        return 1 / (math.sqrt(2) * self.scale)
-
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
+        shift = 1 / (math.sqrt(2) * self.scale)
         if self.grid is not None:
-            return rounded_tails(threshold, self._shift, self.grid)
-        return float(scipy.special.ndtr(self._shift - threshold)), float(
-            scipy.special.ndtr(-self._shift - threshold)
-        )
+            return rounded_tails(threshold, shift, self.grid)
+        tpr, fpr = scipy.special.ndtr([shift - threshold, -shift - threshold])
+        return float(tpr), float(fpr)
 
     def loss(self, pair: Pair) -> float:
         return math.inf  # every ratio occurs, with little probability

@@ -204,8 +204,7 @@ class Subset(Support):
     report supports the values in it."""
 
     k: int
-    name = "subset"
-    ordered = True
+    name, ordered = "subset", True
 
     def read(self, reports: Reports, sender: str) -> Array:
         reports = shaped(reports, (None, None), sender)
@@ -333,8 +332,7 @@ class Buckets(ReportType):
     bits: int
     p: float
     q: float
-    name = "buckets"
-    exact = True
+    name, exact = "buckets", True
 
     @property
     def size(self) -> int:
