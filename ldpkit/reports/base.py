@@ -164,8 +164,11 @@ class ReportType(ABC):
 
     @property
     def reports(self) -> Array:
-        """All different reports, in the order of `distribution`."""
-        raise self._refusal("can be listed")
+        """All different reports, in the order of `distribution`; numbers unless a report type lists
+        others."""
+        if math.isinf(self.outputs):
+            raise self._refusal("can be listed")
+        return np.arange(self.outputs)
 
     def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
         """Probabilities of all reports of a user who holds `value`, or of the symbols at a few

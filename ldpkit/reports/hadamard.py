@@ -107,10 +107,6 @@ class Index(Support):
     def outputs(self) -> int:
         return self.order
 
-    @property
-    def reports(self) -> Array:
-        return np.arange(self.order)
-
     def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
         plus = self.supports(self.reports, value)
         return np.where(plus, self.p, 1 - self.p) * 2 / self.order

@@ -23,11 +23,12 @@ __all__ = ["Bloom", "Hashed", "HASH_REPORT", "cell_table", "cells", "classes", "
 HASH_REPORT = np.dtype([("seed", "<u8"), ("cell", "<i8")])
 """Type of one report: the user's hash seed and the reported cell."""
 
-_P1 = np.uint64(0x9E3779B185EBCA87)
-_P2 = np.uint64(0xC2B2AE3D27D4EB4F)
-_P3 = np.uint64(0x165667B19E3779F9)
-_P4 = np.uint64(0x85EBCA77C2B2AE63)
-_P5 = np.uint64(0x27D4EB2F165667C5)
+# fmt: off
+_P1, _P2, _P3, _P4, _P5 = map(np.uint64, (
+    0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63,
+    0x27D4EB2F165667C5,
+))
+# fmt: on
 
 
 @functools.partial(kernel, inline="always")

@@ -1,6 +1,7 @@
 """Report types that are made of others: several rounds about one value, and several attributes."""
 
 import functools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -49,9 +50,7 @@ def rounds_won(
     count, and the other audited value is the first of the rest.
     """
     one, others, hits = np.uint64(1), k - 1, 0
-    width, depth = (others + 63) // 64, 1
-    while tau >> depth:
-        depth += 1
+    width, depth = (others + 63) // 64, int(math.log2(tau)) + 1
     members, digits = np.empty(width, np.uint64), np.empty((depth, width), np.uint64)
     valid = np.full(width, ~np.uint64(0))
     valid[-1] >>= np.uint64(64 * width - others)

@@ -74,10 +74,6 @@ class Response(Value, ExactSupport):
     def outputs(self) -> int:
         return self.k
 
-    @property
-    def reports(self) -> Array:
-        return np.arange(self.k)
-
     def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
         return np.where(self.reports == value, self.p, self.q)
 
