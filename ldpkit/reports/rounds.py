@@ -148,10 +148,7 @@ class Rounds(ReportType):
         return listed(reports, [self.part] * self.tau, "rounds", sender)
 
     def _tally(self, reports: list[Array]) -> Array:
-        tally = np.zeros((len(reports[0]), self.k))
-        for round_ in reports:
-            tally += self.part.tally(round_)
-        return tally
+        return sum((self.part.tally(round_) for round_ in reports), np.zeros(self.k))
 
     def _pooled(self, reports: list[Array]) -> Array:
         """The reports of type `whole`."""
