@@ -143,13 +143,13 @@ class FixedEvent(Attack):
         """
         checks.generator(rng)
         trials = checks.integer("trials", trials, 0)
-        form = handled(self, mechanism, self.reads)
+        rates = self.rates(mechanism, pair)
         checks.need(
             distribution_known(mechanism),
             f"mechanism must have an exact distribution to sample from, got {mechanism!r}: make"
             " reports instead",
         )
-        return form.count(trials, truth, self.rates(mechanism, pair), rng)
+        return mechanism.report_type.count(trials, truth, rates, rng)
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class Guess(FixedEvent):
         int array, shape (n,)
         """
         checks.generator(rng)
-        return handled(self, mechanism, "guess").guess(mechanism.read(reports), rng)
+        return handled(self, mechanism, self.reads).guess(mechanism.read(reports), rng)
 
     def accepts(self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng) -> Array:
         """Return whether each guess is the first value of `pair`; bool array (n,)."""
@@ -209,9 +209,8 @@ class Guess(FixedEvent):
 
         It is unknown for a client, and for subsets of more than one value in several rounds.
         """
-        report_type = handled(self, mechanism, "guess")
-        pair = mechanism.pair(pair)
-        return report_type.guess_rates(pair) if distribution_known(mechanism) else None
+        form, pair = handled(self, mechanism, self.reads), mechanism.pair(pair)
+        return form.guess_rates(pair) if distribution_known(mechanism) else None
 
 
 def success_rate(mechanism: LocalRandomizer) -> float:
@@ -282,7 +281,7 @@ class TwoValueTest(FixedEvent):
         tail : float
             Tail mass of each bound, see `ldpkit.stats.tail_mass`.
         """
-        form = handled(self, mechanism, "score")
+        form = handled(self, mechanism, self.reads)
         if self.threshold is not None or len(form.thresholds()) == 1:
             return self
         delta = mechanism.published_delta
@@ -297,12 +296,12 @@ class TwoValueTest(FixedEvent):
         self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng | None = None
     ) -> Array:
         """Return whether each report lies in the event; bool array (n,)."""
-        form = handled(self, mechanism, "score")
+        form = handled(self, mechanism, self.reads)
         return self._threshold(form) <= form.score(mechanism.read(reports), mechanism.pair(pair))
 
     def rates(self, mechanism: LocalRandomizer, pair: Pair | None = None) -> Rates | None:
         """Return the exact ``(tpr, fpr)``, or ``None`` for a client of unknown distribution."""
-        form = handled(self, mechanism, "score")
+        form = handled(self, mechanism, self.reads)
         threshold, pair = self._threshold(form), mechanism.pair(pair)
         return form.score_rates(threshold, pair) if distribution_known(mechanism) else None
 
