@@ -261,13 +261,13 @@ class Support(ReportType):
     def score(self, reports: Array, pair: Pair) -> Array:
         """1 if only the first value is supported, -1 if only the second is, else 0; int array
         (n,)."""
-        one, two = self.supported(reports, np.array(pair)).T.astype(np.int8)
+        one, two = (self.supports(reports, value).astype(np.int8) for value in pair)
         return one - two
 
     def symbols(self, reports: Array, pair: Pair) -> Array:
         """Symbol of each report for two values: `FIRST`, `SECOND`, `BOTH` or `NEITHER`; int array
         (n,)."""
-        one, two = self.supported(reports, np.array(pair)).T
+        one, two = (self.supports(reports, value) for value in pair)
         return np.where(one & two, BOTH, np.where(one, FIRST, np.where(two, SECOND, NEITHER)))
 
 

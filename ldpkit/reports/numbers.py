@@ -201,7 +201,9 @@ class Noisy(ReportType):
         return self.grid is None
 
     def read(self, reports: Reports, sender: str) -> Array:
-        reports = checks.reals(f"reports of {sender}", shaped(reports, (None, self.k), sender))
+        reports = checks.numeric(f"reports of {sender}", shaped(reports, (None, self.k), sender))
+        if not (good := np.isfinite(reports)).all():
+            raise ValueError(f"reports of {sender} must be finite, got {reports[~good][0]}")
         if self.grid is not None:
             steps = reports / self.grid
             if not (good := steps == np.rint(steps)).all():

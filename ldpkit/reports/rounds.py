@@ -25,10 +25,11 @@ def largest(vectors: Array, low: float, high: float, rng: Rng) -> Array:
     n, k = vectors.shape
     guess, best = np.empty(n, np.int64), np.empty(k + 1, np.int64)
     for i in range(n):
-        top, count = low, 0
-        for u in range(k):
-            top = max(top, vectors[i, u])
-        top = min(top, high)
+        a = b = -np.inf  # two independent maxima, which the processor computes in parallel
+        for u in range(0, k - 1, 2):
+            a = max(a, vectors[i, u])
+            b = max(b, vectors[i, u + 1])
+        top, count = min(max(a, b, vectors[i, k - 1], low), high), 0
         for u in range(k):  # without a branch: every index is written, and kept for ties only
             best[count] = u
             count += min(max(vectors[i, u], low), high) == top
