@@ -79,12 +79,16 @@ def estimate(case: Case) -> None:
     means, far = found.mean(axis=0), np.sqrt(2 * variance * x) + reach / size * x
     squares = ((found - truth) ** 2).mean(axis=0) / variance
     tails = 1 + reach**2 / (size**2 * variance)
-    loose = np.sqrt(2 * (1 + tails) * x) + 2 * tails * x
-    for i, (true, mean) in enumerate(zip(truth, means)):
-        what = f"the mean of estimates of {true:g} is {mean:.6g}"
-        need(abs(mean - true) <= far[i], f"{what}, which by chance is at most {far[i]:.3g} away")
+    sentences = [f"the mean of estimates of {t:g} is {mean:.6g}" for t, mean in zip(truth, means)]
+    for i, what in enumerate(sentences):
         need(
-            abs(squares[i] - 1) <= loose[i],
+            abs(means[i] - truth[i]) <= far[i],
+            f"{what}, which by chance is at most {far[i]:.3g} away",
+        )
+    for i, what in enumerate(sentences):
+        loose = math.sqrt(2 * (1 + tails[i]) * x) + 2 * tails[i] * x
+        need(
+            abs(squares[i] - 1) <= loose,
             f"{what} and their variance {squares[i]:.3g} times what is stated",
         )
 
