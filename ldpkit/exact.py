@@ -53,6 +53,9 @@ def support_success(p: Numbers, q: Numbers, k: int) -> Numbers:
     return p * mean_reciprocal(k - 1, q) + (1 - p) * np.exp((k - 1) * np.log1p(-q)) / k
 
 
+_legendre = functools.cache(np.polynomial.legendre.leggauss)
+
+
 def _panels(low: float, high: float, count: int, order: int = 64) -> tuple[Array, Array]:
     """Nodes and weights of Gauss-Legendre quadrature on panels of equal length, both (count,
     order)."""
@@ -60,11 +63,6 @@ def _panels(low: float, high: float, count: int, order: int = 64) -> tuple[Array
     edges = np.linspace(low, high, count + 1)
     half = np.diff(edges)[:, None] / 2
     return edges[:-1, None] + half * (nodes + 1), half * weights
-
-
-@functools.cache
-def _legendre(order: int) -> tuple[Array, Array]:
-    return np.polynomial.legendre.leggauss(order)
 
 
 def _checked(k: int, name: str, scale: float, shift: float) -> tuple[int, float, float]:
@@ -232,6 +230,7 @@ def _wins(log_cdf: Array, mass: Array, k: int) -> Array:
     return np.exp((k - 1) * log_cdf) * ties
 
 
+@functools.lru_cache(maxsize=64)
 def response_wins(k: int, tau: int) -> Array:
     """Probability that the own value wins with each count 0..tau, if the rest of tau reports is
     uniform on the other k - 1 values.
@@ -241,11 +240,7 @@ def response_wins(k: int, tau: int) -> Array:
     rule adds the terms for all numbers of tied values in ``log2(k)`` steps. The result depends on
     `k` and `tau` only.
     """
-    return _response_wins(checks.integer("k", k, 2), checks.integer("tau", tau, 1))
-
-
-@functools.lru_cache(maxsize=64)
-def _response_wins(k: int, tau: int) -> Array:
+    k, tau = checks.integer("k", k, 2), checks.integer("tau", tau, 1)
     wins = np.zeros(tau + 1)
     wins[tau] = 1.0
     for c in range(-(-tau // k), tau):
@@ -254,12 +249,11 @@ def _response_wins(k: int, tau: int) -> Array:
         if (k - 1) * scipy.special.bdtrc(c - 1, m, 1 / (k - 1)) < 1e-17:
             wins[c:] = 1.0
             break
-        weights = np.exp(scipy.special.xlogy(np.arange(m + 1), m / (k - 1)) - m / (k - 1)
-                         - scipy.special.gammaln(np.arange(m + 1) + 1))  # fmt: skip
-        a, b = (
-            np.where(np.arange(m + 1) <= c, weights, 0),
-            np.where(np.arange(m + 1) < c, weights, 0),
+        counts, mean = np.arange(m + 1), m / (k - 1)
+        weights = np.exp(
+            scipy.special.xlogy(counts, mean) - mean - scipy.special.gammaln(counts + 1)
         )
+        a, b = np.where(counts <= c, weights, 0), np.where(counts < c, weights, 0)
         one, total = np.append(1.0, np.zeros(m)), np.zeros(m + 1)
         power_a, power_b = one, one  # a^n and b^n at n = 0, and total = sum of a^i b^(n-1-i)
         for bit in bin(k)[2:]:
@@ -290,11 +284,7 @@ def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
     The sum is a difference of two Gamma(tau) variables. For ``x >= 0`` its survival function is a
     mixture of Gamma(tau - j) tails with negative binomial weights.
     """
-    return _laplace_sum(checks.integer("tau", tau, 1))
-
-
-@functools.lru_cache(maxsize=16)
-def _laplace_sum(tau: int) -> tuple[Array, Array, Array]:
+    tau = checks.integer("tau", tau, 1)
     x = np.linspace(0, 14 * math.sqrt(2 * tau) + 20, 4001)
     j = np.arange(tau)
     log_w = (
@@ -313,11 +303,14 @@ def _laplace_sum(tau: int) -> tuple[Array, Array, Array]:
     return x, np.log(survival), np.log(density)
 
 
+_laplace_sum = functools.lru_cache(maxsize=16)(laplace_sum)
+
+
 def laplace_sum_success(tau: int, k: int, shift: float) -> float:
     """Probability that a sum of `tau` unit Laplace variables plus `shift` is the largest of k such
     sums."""
     k, shift = checks.integer("k", k, 2), checks.real("shift", shift, 0)
-    x, log_survival, log_density = laplace_sum(tau)
+    x, log_survival, log_density = _laplace_sum(tau)
     survival, density = (scipy.interpolate.CubicSpline(x, y) for y in (log_survival, log_density))
     total = 0.0
     for low, high in ((-x[-1], -shift), (-shift, 0.0), (0.0, x[-1])):

@@ -6,10 +6,7 @@ Every attack has the methods of `Attack`. Attacks on gradients are in `ldpkit.at
 from typing import Any
 
 from .. import checks
-from .base import Attack
-from .distinguish import Guess
-from .learned import Learned
-from .optimal import TwoValueTest
+from .base import Attack, Guess, Learned, TwoValueTest
 from .poison import MaximalGain
 
 __all__ = ["ATTACKS", "Attack", "Guess", "Learned", "MaximalGain", "TwoValueTest", "make"]

@@ -25,15 +25,15 @@ __all__ = ["laplace_sum_exact", "laplace_sum_runs"]
 
 
 @kernel
-def _windows(weight: Array, eta: int, out: Array) -> float:
-    """Write the sum of the weights within `eta` of each value to `out`; return the total."""
+def _windows(weight: Array, eta: int) -> tuple[Array, float]:
+    """Return the sum of the weights within `eta` of each value, and the total."""
     m = weight.size
-    total = np.zeros(m + 1)
+    out, total = np.empty(m), np.zeros(m + 1)
     for z in range(m):
         total[z + 1] = total[z] + weight[z]
     for z in range(m):
         out[z] = total[min(m, z + eta + 1)] - total[max(0, z - eta)]
-    return total[m]
+    return out, total[m]
 
 
 @kernel
@@ -43,23 +43,17 @@ def _exact(prior: Array, eta: int, scale: float, baseline: float) -> Rates:
     The other output is independent of the record. `baseline` is 1 to maximise RAD and 0 for ReRo.
     """
     m = prior.size
-    blind, up, down, weight = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    _windows(prior, eta, blind)
+    values, (blind, _) = np.arange(m), _windows(prior, eta)
     first, second = 0.0, 0.0
     for edge in (0, m - 1):  # outputs at or beyond an end of the range
-        for z in range(m):
-            weight[z] = prior[z] * math.exp(-abs(z - edge) / scale) / 2
-        total = _windows(weight, eta, up)
+        up, total = _windows(prior * np.exp(-np.abs(values - edge) / scale) / 2, eta)
         j = np.argmax(up - baseline * blind * total)
         first += up[j]
         second += blind[j] * total
     for k in range(m - 1):
-        for z in range(m):
-            weight[z] = prior[z] * math.exp(-(z - k) / scale) if z > k else 0.0
-        total_up = _windows(weight, eta, up)
-        for z in range(m):
-            weight[z] = prior[z] * math.exp(-(k - z) / scale) if z <= k else 0.0
-        total_down = _windows(weight, eta, down)
+        weight = prior * np.exp(-np.abs(values - k) / scale)
+        up, total_up = _windows(np.where(values > k, weight, 0), eta)
+        down, total_down = _windows(np.where(values > k, 0, weight), eta)
         slope, level = up - baseline * blind * total_up, down - baseline * blind * total_down
         x, end = 1.0, math.exp(2 / scale)
         while x < end:
@@ -89,10 +83,8 @@ def _runs(
     independent record.
     """
     m = prior.size
-    blind, score, weight, decay = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    _windows(prior, eta, blind)
-    for i in range(m):
-        decay[i] = math.exp(-i / scale)
+    weight, decay = np.empty(m), np.exp(-np.arange(m) / scale)
+    blind, _ = _windows(prior, eta)
     for r in range(runs):
         noise = math.copysign(rng.standard_exponential(), rng.random() - 0.5)
         y = min(max(z + scale * noise, 0.0), m - 1.0)
@@ -100,7 +92,7 @@ def _runs(
         left, right = math.exp((k - y) / scale), math.exp((y - k - 1) / scale)
         for i in range(m):
             weight[i] = prior[i] * (decay[k - i] * left if i <= k else decay[i - k - 1] * right)
-        total = _windows(weight, eta, score)
+        score, total = _windows(weight, eta)
         g = np.argmax(score - blind * total)
         hits[r] = abs(z - g) <= eta
         blinds[r] = blind[g]

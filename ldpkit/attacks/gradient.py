@@ -192,8 +192,7 @@ class _Rule(ABC):
 class Cosine(_Rule):
     """Answer the gradient with the larger cosine similarity to the report (Algorithm 2)."""
 
-    name = "cosine"
-    bound = "pooled"
+    name, bound = "cosine", "pooled"
 
     def _first(self, mechanism: GradientMechanism, one: Array, two: Array, rng: Rng) -> Array:
         return (one > two) | ((one == two) & (rng.random(len(one)) < 0.5))
@@ -214,8 +213,7 @@ class Lune(_Rule):
     ``e^epsilon`` at any angle.
     """
 
-    name = "lune"
-    bound = "sides"
+    name, bound = "lune", "sides"
 
     def _first(self, mechanism: GradientMechanism, one: Array, two: Array, rng: Rng) -> Array:
         return (two < mechanism.gamma) | (one >= mechanism.gamma)

@@ -7,7 +7,7 @@ supports as many targets as the protocol allows. Therefore their estimates rise.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ __all__ = ["MaximalGain"]
 
 
 @dataclass(frozen=True)
-class MaximalGain:
+class MaximalGain(checks.Checked):
     """Fake users promote the values ``0..targets-1``.
 
     Parameters
@@ -43,18 +43,10 @@ class MaximalGain:
     (attack-aware refinement, section 5; Cao et al. 2021 for GRR, OUE and OLH).
     """
 
-    share: float = 0.05
-    targets: int = 10
-    frequency: float = 0.01
+    share: Annotated[float, checks.rule(checks.real, 0, 1, closed="()")] = 0.05
+    targets: Annotated[int, checks.rule(checks.integer, 1)] = 10
+    frequency: Annotated[float, checks.rule(checks.real, 0, 1)] = 0.01
     name = "maximal gain"
-
-    def __post_init__(self) -> None:
-        checks.fix(
-            self,
-            share=checks.real("share", self.share, 0, 1, closed="()"),
-            targets=checks.integer("targets", self.targets, 1),
-            frequency=checks.real("frequency", self.frequency, 0, 1),
-        )
 
     def gain(self, p: Numbers, q: Numbers, supported: Numbers) -> Numbers:
         """Return the expected gain if a fake report supports `supported` targets.

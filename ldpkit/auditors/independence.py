@@ -211,7 +211,7 @@ def _steady(mechanism: LocalRandomizer, pair: Pair, seed: int) -> tuple[str, str
     The first text is ``fixed`` if each value has one report of its own, ``remembered`` if another
     process sends other reports, or empty. The second text states what could not be examined.
     """
-    domain = {*pair, *range(min(getattr(mechanism.report_type, "domain", 0), 16))}
+    domain = {*pair, *range(min(getattr(mechanism.report_type, "k", 0), 16))}
     values = np.concatenate([mechanism.inputs(value, 16) for value in sorted(domain)])
     try:
         here = _hash(mechanism.perturb(values, generator(seed, "sanity", "here"))).reshape(-1, 16)

@@ -21,7 +21,7 @@ from ..mechanisms.base import build, oracle
 from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import KeyValues
 from ..mechanisms.pckv import PCKV, PCKVUE
-from ..reports.listing import alphabet, chosen
+from ..reports.base import alphabet, chosen
 from ..types import Array, Held, Word
 from .count_ratio import Compared, Draw, Groups
 from .result import AuditResult, Row

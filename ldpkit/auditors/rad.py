@@ -25,7 +25,7 @@ import numpy as np
 import scipy
 
 from .. import checks, stats
-from ..attacks.distinguish import Guess, success_rate
+from ..attacks.base import Guess, success_rate
 from ..mechanisms import ASS, GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON, build
 from ..mechanisms.subset import SubsetSelection

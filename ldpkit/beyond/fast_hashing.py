@@ -117,16 +117,13 @@ class Seeded(Support):
         checks.values(reports["cell"], self.g, f"cells of {sender}")
         return reports
 
-    def supports(self, reports: Array, value: int) -> Array:
-        return self.cells(np.full(len(reports), value), reports["seed"]) == reports["cell"]
+    def supported(self, reports: Array, values: Array) -> Array:
+        return self._table(values, reports["seed"]) == reports["cell"][:, None]
 
-    def tally(self, reports: Array) -> Array:
-        return self._table(reports["seed"]) == reports["cell"][:, None]
-
-    def _table(self, seeds: Array) -> Array:
-        """Cells of all values under the functions of these seeds, int array (n, k)."""
-        values = np.tile(np.arange(self.k), len(seeds))
-        return self.cells(values, np.repeat(seeds, self.k)).reshape(-1, self.k)
+    def _table(self, values: Array, seeds: Array) -> Array:
+        """Cells of some values under the functions of these seeds, int array (n, values)."""
+        every = self.cells(np.tile(values, len(seeds)), np.repeat(seeds, len(values)))
+        return every.reshape(len(seeds), -1)
 
     @property
     def other(self) -> float:
@@ -145,7 +142,7 @@ class Seeded(Support):
         `ReportType.guess_rates`."""
         if self.seeds * max(self.k, self.g) > 2**24:
             return None
-        table = self._table(np.arange(self.seeds))
+        table = self._table(np.arange(self.k), np.arange(self.seeds))
         rows = np.arange(self.seeds)[:, None] * self.g
         sizes = np.bincount((table + rows).ravel(), minlength=self.seeds * self.g)
         sizes = sizes.reshape(self.seeds, self.g)  # values in each cell

@@ -13,7 +13,7 @@ from ..exact import binomial
 from ..mechanisms.base import MAX_ROUNDS, Domain, Epsilon, SupportOracle
 from ..reports import Bloom
 from ..reports.base import Support, shaped
-from ..reports.bloom import classes, held
+from ..reports.hashed import classes, held
 from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
 
 __all__ = ["RAPPOR"]
@@ -135,12 +135,9 @@ class BloomWeeks(Support):
         """Whether each bit counts as set, 0 or 1, uint8 array (n, m)."""
         return (self.ratios[reports["bits"].sum(axis=1)] > 0).view(np.uint8)
 
-    def supports(self, reports: Array, value: int) -> Array:
-        places = self.single.places[:, :, [value]]
-        return held(places, reports["cohort"], self._set(reports))[:, 0]
-
-    def tally(self, reports: Array) -> Array:
-        return held(self.single.places, reports["cohort"], self._set(reports))
+    def supported(self, reports: Array, values: Array) -> Array:
+        places = self.single.places[:, :, values]
+        return held(places, reports["cohort"], self._set(reports))
 
     def guess_rates(self, pair: Pair) -> Rates | None:
         return replace(self.single, own=self.own, other=self.other).guess_rates(pair)

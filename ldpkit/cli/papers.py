@@ -17,8 +17,8 @@ from ..auditors.result import Row, finite
 from ..checks import integer, need, one_of
 from ..mechanisms import GRADIENT, KEY_VALUE, PCKVUE, PrivKV
 from ..mechanisms.cpp import CPP
+from ..refine import front
 from ..refine.pareto import select
-from ..refine.protocols import front
 from ..types import Word
 from .base import Line, as_json, cli, conclude, options, strict, titled, write
 

@@ -76,7 +76,7 @@ def planned(words: Row) -> SequentialAudit:
             click.echo(note, err=True)
     elif words["all_pairs"]:
         report_type: Any = target.report_type
-        inputs = list(range(min(report_type.domain, _PAIRS + 1))) if inputs is None else inputs
+        inputs = list(range(min(report_type.k, _PAIRS + 1))) if inputs is None else inputs
         checks.need(
             len(inputs) <= _PAIRS,
             f"--all-pairs takes {_PAIRS} inputs at most: name them with --inputs",

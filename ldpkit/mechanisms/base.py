@@ -240,12 +240,12 @@ class FrequencyOracle(LocalRandomizer):
 def pair_of_values(report_type: ReportType, pair: Input = None) -> Pair:
     """Return two different values of a domain, by default the first and the last; see
     `LocalRandomizer.pair`."""
-    pair = (0, report_type.domain - 1) if pair is None else pair
+    pair = (0, report_type.k - 1) if pair is None else pair
     checks.need(
         np.shape(pair) == (2,) and pair[0] != pair[1],
         f"pair must hold two different values, got {pair}",
     )
-    first, second = (checks.integer("pair", v, 0, report_type.domain - 1) for v in pair)
+    first, second = (checks.integer("pair", v, 0, report_type.k - 1) for v in pair)
     report_type.check((first, second))
     return first, second
 

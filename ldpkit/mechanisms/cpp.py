@@ -15,7 +15,7 @@ from typing import Annotated
 import numpy as np
 
 from .. import checks
-from ..reports.listing import alphabet
+from ..reports.base import alphabet
 from ..types import Array, ArrayLike, Held, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, MAX_ROUNDS, Epsilon, Mechanism, checked_frequency
 from .grr import respond, response_rates

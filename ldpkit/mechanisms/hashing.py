@@ -119,7 +119,7 @@ class OLH(LocalHashing):
 
 @dataclass(frozen=True)
 class ALH(LocalHashing):
-    """Adaptive local hashing with a free hash range, which `ldpkit.refine.protocols.refine`
+    """Adaptive local hashing with a free hash range, which `ldpkit.refine.refine`
     chooses.
 
     Parameters

@@ -197,7 +197,7 @@ class THE(ThresholdedHistogram):
 
 @dataclass(frozen=True)
 class ATHE(ThresholdedHistogram):
-    """Adaptive thresholding with a free threshold, which `ldpkit.refine.protocols.refine` chooses.
+    """Adaptive thresholding with a free threshold, which `ldpkit.refine.refine` chooses.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import checks
 from ..jit import kernel
-from ..reports.listing import alphabet, chosen, listed_positions, product_distribution
+from ..reports.base import alphabet, chosen, listed_positions, product_distribution
 from ..types import Array, ArrayLike, Held, Numbers, Rng
 from .base import MAX_DOMAIN, Epsilon, Mechanism, checked_frequency, support_variance
 from .grr import respond

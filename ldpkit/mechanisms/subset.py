@@ -145,7 +145,7 @@ class FloorSS(SS):
 
 @dataclass(frozen=True)
 class ASS(SubsetSelection):
-    """Adaptive subset selection with a free subset size, which `ldpkit.refine.protocols.refine`
+    """Adaptive subset selection with a free subset size, which `ldpkit.refine.refine`
     chooses.
 
     Parameters

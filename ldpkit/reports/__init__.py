@@ -1,24 +1,27 @@
-"""Report types, one file each: how to read a report, which values it supports, and the exact
-distribution of reports where it is known.
+"""Report types: how to read a report, which values it supports, and the exact distribution of
+reports where it is known.
 
 A mechanism states its report type, and attacks use only the report type. Report types of several
 rounds or attributes combine the results of their parts.
 """
 
 from .anything import Anything
-from .attributes import Attributes
 from .base import ExactSupport, Independent, ReportType, Support
-from .bits import Bits, ChainedBits, IndependentBits
-from .bloom import Bloom
-from .buckets import Buckets
-from .hadamard import Index, Signs
-from .hashed import HASH_REPORT, Hashed, hash_cell
-from .number import Ends, Interval, Mixed
-from .rounds import Rounds
-from .sketch import HashedSigns, Sketch
-from .subset import Selection, Subset
-from .value import ChainedResponse, Response, Value
-from .vector import Gaussian, Laplace, Noisy
+from .hadamard import HashedSigns, Index, Signs, Sketch
+from .hashed import HASH_REPORT, Bloom, Hashed, hash_cell
+from .numbers import Ends, Gaussian, Interval, Laplace, Mixed, Noisy
+from .rounds import Attributes, Rounds
+from .values import (
+    Bits,
+    Buckets,
+    ChainedBits,
+    ChainedResponse,
+    IndependentBits,
+    Response,
+    Selection,
+    Subset,
+    Value,
+)
 
 # fmt: off
 __all__ = [

@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sized
 from dataclasses import dataclass
 from typing import Any
@@ -107,13 +108,9 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that occurs a second time, ``None`` if all names differ."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
+    """Return the first name that occurs more than once, ``None`` if all names differ."""
+    counts = Counter(names)
+    return next((name for name, times in counts.items() if times > 1), None)
 
 
 def _at(where: str) -> str:
@@ -128,11 +125,7 @@ class Anything(ReportType):
     """
 
     k: int
-    name = "any"
-
-    @property
-    def width(self) -> int:
-        return 64  # a guess that only decides how many reports are held in memory
+    name, width = "any", 64  # a guess of the width, which only decides how many are held in memory
 
     def read(self, reports: Any, sender: str) -> Array:
         sized = isinstance(reports, Sized) and not isinstance(reports, (str, bytes, dict))

@@ -18,12 +18,13 @@ import numpy as np
 from .. import checks
 from ..exact import binomial, count_wins, support_success
 from ..jit import kernel
-from ..types import Array, Pair, Rates, Reports, Rng
+from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
 
 # fmt: off
 __all__ = [
     "ReportType", "Support", "ExactSupport", "Independent", "FIRST", "SECOND", "BOTH", "NEITHER",
-    "ROUTES", "sampled_count", "log_ratio", "won", "shaped", "listed", "ones", "pick"
+    "MAX_OUTPUTS", "ROUTES", "alphabet", "chosen", "joined", "listed", "listed_positions",
+    "log_ratio", "ones", "pick", "picked", "product_distribution", "shaped", "won",
 ]
 # fmt: on
 
@@ -76,20 +77,12 @@ class ReportType(ABC):
     k: int
 
     @property
-    def domain(self) -> int:
-        """Number of values that may be audited: ``0..domain-1``."""
-        return self.k
-
-    @property
     def width(self) -> int:
         """Largest number of numbers in one report, by which audits choose how many reports to hold
         in memory; the domain size unless a report type states its own."""
-        try:
-            return self.k
-        except AttributeError:
-            raise TypeError(
-                f"{type(self).__name__} must state its `width`: the numbers in one report"
-            ) from None
+        sentence = f"{type(self).__name__} must state its `width`: the numbers in one report"
+        checks.need(hasattr(self, "k"), sentence, TypeError)
+        return self.k
 
     @abstractmethod
     def read(self, reports: Reports, sender: str) -> Reports:
@@ -130,10 +123,15 @@ class ReportType(ABC):
         success = self.success()
         return None if success is None else (success, (1 - success) / (self.k - 1))
 
-    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
-        """Sample the number of `trials` guesses that are the first of the pair, from reports of the
+    def count(self, trials: int, truth: bool, rates: Rates | None, rng: Rng) -> int:
+        """Sample how often an event with these exact `rates` happens in `trials` reports of the
         first input (`truth`) or of the second."""
-        return sampled_count(self, trials, truth, self.guess_rates(pair), rng)
+        if rates is None:
+            raise ValueError(
+                f"report type {self.name} has no exact rates of this event to sample from; count"
+                " the event on real reports instead"
+            )
+        return int(rng.binomial(trials, rates[0 if truth else 1]))
 
     # --- evidence for one input against another
 
@@ -166,8 +164,11 @@ class ReportType(ABC):
 
     @property
     def reports(self) -> Array:
-        """All different reports, in the order of `distribution`."""
-        raise self._refusal("can be listed")
+        """All different reports, in the order of `distribution`; numbers unless a report type lists
+        others."""
+        if math.isinf(self.outputs):
+            raise self._refusal("can be listed")
+        return np.arange(self.outputs)
 
     def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
         """Probabilities of all reports of a user who holds `value`, or of the symbols at a few
@@ -215,54 +216,35 @@ def ones(word: np.uint64) -> int:
 
 
 @kernel
-def _picked(words: Array, n: int, k: int, rng: Rng) -> Array:
-    """`pick` from n rows of k bits, stored without gaps in words of 64 bits."""
-    guess, every, one = np.empty(n, np.int64), ~np.uint64(0), np.uint64(1)
-    for i in range(n):
-        first, last = i * k, i * k + k - 1
-        at, end = first >> 6, last >> 6
-        before = ones(words[at] & ~(every << np.uint64(first & 63)))  # ones of the previous row
-        count = ones(words[end] & (every >> np.uint64(~last & 63))) - before
-        for w in range(at, end):
-            count += ones(words[w])
-        if count == 0:
-            guess[i] = int(rng.random() * k)
-            continue
-        wanted = before + int(rng.random() * count)
-        while ones(words[at]) <= wanted:
-            wanted -= ones(words[at])
-            at += 1
-        word, place, half = words[at], 64 * at - first, 32
-        for _ in range(6):  # bisect the word: 64 = 2^6
-            lower = ones(word & ((one << np.uint64(half)) - one))
-            upper = lower <= wanted
-            wanted -= lower if upper else 0
-            place += half if upper else 0
-            word >>= np.uint64(half if upper else 0)
-            half >>= 1
-        guess[i] = place
-    return guess
-
-
 def pick(bits: Array, rng: Rng) -> Array:
     """Return the place of a uniformly chosen one of each row, or a uniform place for a row without
     ones; int array (n,)."""
-    packed = np.packbits(bits.astype(bool, copy=False), bitorder="little")
-    words = np.zeros(-(-packed.size // 8), "<u8")
-    words.view(np.uint8)[: packed.size] = packed
-    return _picked(words, len(bits), bits.shape[1], rng)
+    n, k = bits.shape
+    guess, held = np.empty(n, np.int64), np.empty(k + 1, np.int64)
+    for i in range(n):
+        count = 0
+        for u in range(k):  # without a branch: every place is written, and kept for ones only
+            held[count] = u
+            count += bits[i, u] != 0
+        at = int(rng.random() * (count if count else k))
+        guess[i] = held[at] if count else at
+    return guess
 
 
 class Support(ReportType):
     """A report type in which each report supports a set of values."""
 
     @abstractmethod
+    def supported(self, reports: Array, values: Array) -> Array:
+        """Whether each report supports each of some values; bool array (n, values)."""
+
     def supports(self, reports: Array, value: int) -> Array:
         """Whether each report supports `value`; bool array (n,)."""
+        return self.supported(reports, np.array([value]))[:, 0]
 
-    @abstractmethod
     def tally(self, reports: Array) -> Array:
         """Whether each report supports each value, array (n, k)."""
+        return self.supported(reports, np.arange(self.k))
 
     def support_counts(self, reports: Array) -> Array:
         """Number of reports that support each value, shape (k,)."""
@@ -337,19 +319,6 @@ def won(own: Array, wins: Array) -> float:
     return min(1.0, float(own @ wins))  # the sum may round up
 
 
-def sampled_count(
-    report_type: ReportType, trials: int, truth: bool, rates: Rates | None, rng: Rng
-) -> int:
-    """Sample how often an event with these exact `rates` happens in `trials` reports of the first
-    input (`truth`) or of the second."""
-    if rates is None:
-        raise ValueError(
-            f"report type {report_type.name} has no exact rates of this event to sample from; count"
-            " the event on real reports instead"
-        )
-    return int(rng.binomial(trials, rates[0 if truth else 1]))
-
-
 def log_ratio(one: float, two: float) -> float:
     """``ln(one / two)``, infinite where `two` is 0."""
     return math.log(one / two) if two else math.inf
@@ -394,8 +363,8 @@ def listed(reports: Reports, parts: Sequence[ReportType], called: str, sender: s
     return [seen[id(r)] for r in given]
 
 
-def picked(reports: Reports, rows: Array) -> Reports:
-    """Return the reports of the users numbered `rows`, for any report type."""
+def picked(reports: Reports, rows: Array | slice) -> Reports:
+    """Return the reports of some users, by their numbers or as a slice, for any report type."""
     if isinstance(reports, (list, tuple)):  # one array for each round or attribute
         return [picked(part, rows) for part in reports]
     return reports[rows]
@@ -415,3 +384,66 @@ def joined(pieces: Sequence[Reports]) -> Reports:
             for piece in pieces
         ]
     )
+
+
+# --- distributions over alphabets that are small enough to be listed
+
+MAX_OUTPUTS = 2**20
+"""Largest alphabet whose distribution is enumerated."""
+
+
+def alphabet(base: int, length: int, instead: str) -> int:
+    """Return ``base ** length``, the number of outputs.
+
+    Raises
+    ------
+    ValueError
+        If there are more than `MAX_OUTPUTS`; the message ends with the advice `instead`.
+    """
+    most = int(math.log(MAX_OUTPUTS) / math.log(base) + 1e-9)
+    if length <= most:
+        return base**length
+    size = (
+        f"{base}^{length} = {base**length}"
+        if 1 < length <= 30
+        else f"{base}^{length}"
+        if length > 1
+        else f"{base}"
+    )
+    limit = f"at most {MAX_OUTPUTS}" + (f", a length of {most}" if length > 1 else "")
+    raise ValueError(
+        f"an alphabet of {size} outputs is too large to enumerate ({limit}); {instead}"
+    )
+
+
+def chosen(positions: Iterable[int] | None, length: int) -> list[int]:
+    """Return different positions of a record of `length` symbols as a list, all positions if
+    ``None``."""
+    checks.instance("positions", positions, (Iterable, type(None)), "a list of positions")
+    kept = [
+        checks.integer("positions", p, 0, length - 1)
+        for p in (range(length) if positions is None else positions)
+    ]
+    checks.need(len(set(kept)) == len(kept), f"positions must differ, got {kept}")
+    return kept
+
+
+def listed_positions(
+    positions: Iterable[int] | None, length: int, base: int, instead: str
+) -> list[int]:
+    """Return `chosen` positions, after checking that the symbols there, of `base` values each, are
+    few enough to be listed; see `alphabet`."""
+    if positions is None:
+        alphabet(base, length, instead)  # before a list of all positions is built
+    kept = chosen(positions, length)
+    alphabet(base, len(kept), instead)
+    return kept
+
+
+def product_distribution(rates: Iterable[ArrayLike]) -> Array:
+    """Joint distribution of independent symbols from one distribution per position; the last
+    position moves fastest."""
+    joint = np.ones(1)
+    for rate in rates:
+        joint = np.multiply.outer(joint, rate).ravel()
+    return joint

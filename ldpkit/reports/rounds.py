@@ -1,17 +1,21 @@
-"""Reports of several rounds, each of which is read and scored by the report type of one round."""
+"""Report types that are made of others: several rounds about one value, and several attributes."""
 
 import functools
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy
 
+from .. import checks
 from ..jit import kernel
+from ..rng import State, next_uniform, next_word
 from ..types import Array, Pair, Rates, Reports, Rng
-from .base import ReportType, listed
+from .base import FIRST, SECOND, ExactSupport, ReportType, listed, ones
 
-__all__ = ["Rounds", "largest"]
+__all__ = ["Attributes", "Rounds", "largest", "rounds_won"]
 
 
 @kernel
@@ -25,13 +29,77 @@ def largest(vectors: Array, low: float, high: float, rng: Rng) -> Array:
         for u in range(0, k - 1, 2):
             a = max(a, vectors[i, u])
             b = max(b, vectors[i, u + 1])
-        top = min(max(a, b, vectors[i, k - 1], low), high)
-        count = 0
+        top, count = min(max(a, b, vectors[i, k - 1], low), high), 0
         for u in range(k):  # without a branch: every index is written, and kept for ties only
             best[count] = u
             count += min(max(vectors[i, u], low), high) == top
         guess[i] = best[int(rng.random() * count)]
     return guess
+
+
+@kernel
+def rounds_won(
+    trials: int, k: int, omega: int, p: float, tau: int, truth: bool, state: State
+) -> int:
+    """Simulate all subsets of `tau` rounds for `trials` users who hold the first audited value
+    (`truth`) or the second; return how many guesses are the first value.
+
+    The counts of supports have no simple exact distribution, therefore the rounds are simulated,
+    with 64 values in one word. A round starts with independent bits at about the right rate. Then
+    random values leave or join until the size is right, so all subsets of that size are equally
+    likely. ``digits[b]`` holds the b-th binary digits of all counts. The true value has its own
+    count, and the other audited value is the first of the rest.
+    """
+    one, others, hits = np.uint64(1), k - 1, 0
+    width, depth = (others + 63) // 64, int(math.log2(tau)) + 1
+    members, digits = np.empty(width, np.uint64), np.empty((depth, width), np.uint64)
+    valid = np.full(width, ~np.uint64(0))
+    valid[-1] >>= np.uint64(64 * width - others)
+    for _ in range(trials):
+        own = 0
+        digits[:] = 0
+        for _ in range(tau):
+            u, state = next_uniform(state)
+            member = u < p
+            own += member
+            wanted, found = omega - member, 0
+            rate = min(31, (32 * wanted + others // 2) // others)
+            for w in range(width):
+                bits = np.uint64(0)
+                # each step halves the rate and adds a digit of it
+                for b in range(5 if rate else 0):
+                    word, state = next_word(state)
+                    bits = bits | word if (rate >> b) & 1 else bits & word
+                members[w] = bits & valid[w]
+                found += ones(members[w])
+            while found != wanted:
+                u, state = next_uniform(state)
+                at = int(u * others)
+                bit = one << np.uint64(at & 63)
+                if ((members[at >> 6] & bit) != 0) == (found > wanted):
+                    members[at >> 6] ^= bit
+                    found += 1 if found < wanted else -1
+            for w in range(width):
+                carry, b = members[w], 0
+                while carry:
+                    digits[b, w], carry, b = digits[b, w] ^ carry, digits[b, w] & carry, b + 1
+        top = 0
+        members[:] = valid
+        for b in range(depth - 1, -1, -1):  # keep the values whose next digit is one, if any
+            kept = 0
+            for w in range(width):
+                kept += ones(members[w] & digits[b, w])
+            if kept:
+                top |= 1 << b
+                for w in range(width):
+                    members[w] &= digits[b, w]
+        ties = 1 if own == top else 0
+        for w in range(width):
+            ties += ones(members[w])
+        named = own >= top if truth else own <= top and (members[0] & one) != 0
+        u, state = next_uniform(state)
+        hits += named and (own > top or u * ties < 1)
+    return hits
 
 
 @dataclass(frozen=True)
@@ -81,10 +149,7 @@ class Rounds(ReportType):
         return listed(reports, [self.part] * self.tau, "rounds", sender)
 
     def _tally(self, reports: list[Array]) -> Array:
-        tally = np.zeros((len(reports[0]), self.k))
-        for round_ in reports:
-            tally += self.part.tally(round_)
-        return tally
+        return sum((self.part.tally(round_) for round_ in reports), np.zeros(self.k))
 
     def _pooled(self, reports: list[Array]) -> Array:
         """The reports of type `whole`."""
@@ -118,10 +183,10 @@ class Rounds(ReportType):
     def guess_rates(self, pair: Pair) -> Rates | None:
         return self.whole.guess_rates(pair) if self.whole else super().guess_rates(pair)
 
-    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
-        if self.guess_route == "simulate":
+    def count(self, trials: int, truth: bool, rates: Rates | None, rng: Rng) -> int:
+        if rates is None and self.guess_route == "simulate":
             return self.part.simulated(trials, truth, self.tau, rng)
-        return super().guess_count(trials, truth, pair, rng)
+        return super().count(trials, truth, rates, rng)
 
     def thresholds(self) -> Array:
         return self.whole.thresholds() if self.whole else np.arange(0, self.tau + 1)
@@ -158,3 +223,99 @@ def _difference_distribution(report_type: Rounds, pair: Pair) -> Array:
             step, rounds = np.convolve(step, step), rounds >> 1
         total += weight * power
     return total
+
+
+_SWAP = [SECOND, FIRST, 2, 3]
+
+
+@dataclass(frozen=True)
+class Attributes(ReportType):
+    """A list of arrays, one per attribute; the sampled attribute, which depends on the record, is
+    secret.
+
+    Parameters
+    ----------
+    parts : tuple of ExactSupport
+        Report type of each attribute if it is the sampled one.
+    fake : tuple of 4 floats
+        Probabilities of the symbols of `ExactSupport.pair_distribution` in a fake report.
+    """
+
+    parts: tuple[ExactSupport, ...]
+    fake: tuple[float, float, float, float]
+    name, exact, score_route = "tuple", True, "enumerate"
+
+    @property
+    def k(self) -> int:  # type: ignore[override]  # the values that every attribute has
+        return min(self.sizes)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Domain size of each attribute."""
+        return tuple(part.k for part in self.parts)
+
+    @property
+    def width(self) -> int:
+        return sum(self.sizes)
+
+    def read(self, reports: Reports, sender: str) -> list[Array]:
+        return listed(reports, self.parts, "components", sender)
+
+    def guess(self, reports: list[Array], rng: Rng) -> Array:
+        """The guess from the report on one attribute, which is chosen uniformly for each user."""
+        guesses = [part.guess(r, rng) for part, r in zip(self.parts, reports)]
+        return np.choose(rng.integers(0, len(guesses), len(guesses[0])), guesses)
+
+    def score(self, reports: list[Array], pair: Pair) -> Array:
+        """Likelihood ratio of the whole report; float array (n,)."""
+        symbols = np.stack([part.symbols(r, pair) for part, r in zip(self.parts, reports)])
+        return _ratio(self, [(symbols == s).sum(axis=0) for s in range(4)])
+
+    def guess_rates(self, pair: Pair) -> Rates:
+        d = len(self.parts)
+        successes = [part.success() / d + (1 - 1 / d) / part.k for part in self.parts]
+        others = [(1 - success) / (size - 1) for success, size in zip(successes, self.sizes)]
+        return float(np.mean(successes)), float(np.mean(others))
+
+    def thresholds(self) -> Array:
+        checks.need(
+            len(set(self.sizes)) == 1,
+            f"k must be the same for all attributes in the tight test, got k = {self.sizes}",
+        )
+        return np.unique(_ratio_distribution(self)[0])
+
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
+        ratio, one, two = _ratio_distribution(self)
+        inside = ratio >= threshold
+        return min(1.0, float(one[inside].sum())), min(1.0, float(two[inside].sum()))
+
+    def loss(self, pair: Pair) -> float:
+        return float(np.log(self.thresholds().max()))
+
+    def _weights(self) -> Array:
+        """Probabilities of the sampled report's symbols under either input, divided by those of a
+        fake report, shape (2, 4)."""
+        sampled, fake = np.asarray(self.parts[0].pair_distribution()), np.array(self.fake)
+        base = np.array([sampled, sampled[_SWAP]])
+        return np.divide(base, fake, out=np.zeros((2, 4)), where=fake > 0)
+
+
+def _ratio(report_type: Attributes, counts: Iterable[Array]) -> Array:
+    """Likelihood ratio of reports with these counts of each symbol, in the order of `fake`."""
+    one, two = (sum(n * w for n, w in zip(counts, side)) for side in report_type._weights())
+    return np.round(one / two, 12)  # makes ratios equal that differ by the order of summation only
+
+
+@functools.lru_cache(maxsize=64)
+def _ratio_distribution(report_type: Attributes) -> tuple[Array, Array, Array]:
+    """Likelihood ratios of all possible counts of the symbols, and their probabilities under either
+    input."""
+    fake, d = np.array(report_type.fake), len(report_type.parts)
+    counts = np.array([(a, b, c, d - a - b - c) for a in range(d + 1) for b in range(d + 1 - a)
+                       for c in range(d + 1 - a - b)])  # fmt: skip
+    counts = counts[((fake > 0) | (counts == 0)).all(axis=1)]
+    ways = scipy.special.gammaln(d + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
+    # multinomial probability if all components were fake
+    mass = np.exp(ways + counts @ np.log(fake, out=np.zeros(4), where=fake > 0))
+    one, two = (mass * (counts @ side) / d for side in report_type._weights())
+    return _ratio(report_type, counts.T), one, two

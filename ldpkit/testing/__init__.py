@@ -3,7 +3,7 @@
 `assert_private` audits a client in one line of a test, and `ldpkit.testing.plugin` is its plugin
 for pytest. `check_mechanism` tests whether a mechanism has the properties that audits rely on. Its
 checks can be run on any mechanism, and the tests of this package run them on every registered one.
-A check returns nothing if it passes, and the reason if it does not apply. It fails with one
+A check ends if the property holds, or with the reason why it does not apply. It fails with one
 sentence. Most checks are exact. Five of them judge random reports. Together they fail a correct
 mechanism with probability at most `FALSE_ALARM`.
 """

@@ -1,15 +1,15 @@
 """The mechanism under test, and the helpers by which checks judge it."""
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy
 
-from .. import attacks
+from .. import attacks, checks
 from ..attacks import Attack
 from ..attacks.base import able
 from ..rng import generator
@@ -18,14 +18,16 @@ from ..types import Input, Numbers, Rates, Reports, Rng
 __all__ = [
     "Case",
     "FALSE_ALARM",
+    "NO_ATTACK",
     "NO_RATES",
+    "NotApplicableError",
     "OWN",
     "SHARE",
     "TAIL",
     "USERS",
+    "applies",
     "close",
     "need",
-    "part",
     "refused",
     "same",
     "tail",
@@ -44,13 +46,20 @@ TAIL = 1e-3
 """Tail mass of a bound that an audit must reach. Stricter than that of the audit."""
 
 NO_RATES = "the exact distribution of its reports is unknown"
+NO_ATTACK = "no attack can read its reports"
 OWN = "its randomness is its own: it takes one value and no generator"
 
 
-def need(holds: object, sentence: str) -> None:
-    """Raise an `AssertionError` with a sentence unless something holds."""
-    if not holds:
-        raise AssertionError(sentence)
+need = functools.partial(checks.need, error=AssertionError)
+"""Raise an `AssertionError` with a sentence unless something holds."""
+
+
+class NotApplicableError(Exception):
+    """The reason why a check does not apply to a mechanism."""
+
+
+applies = functools.partial(checks.need, error=NotApplicableError)
+"""Leave a check for the reason that a sentence states, unless something holds."""
 
 
 def refused(call: Callable[[Input], object], bad: Input, what: str, *words: str) -> None:
@@ -75,11 +84,6 @@ def same(one: Reports, two: Reports) -> bool:
     if isinstance(one, list):
         return len(one) == len(two) and all(map(same, one, two))
     return bool(np.array_equal(one, two))
-
-
-def part(reports: Reports, users: slice) -> Reports:
-    """Return the reports of some users."""
-    return [part(r, users) for r in reports] if isinstance(reports, list) else reports[users]
 
 
 def close(one: Iterable[Numbers], two: Iterable[Numbers]) -> bool:
@@ -113,13 +117,13 @@ class Case:
         """Return the generator of this name."""
         return generator(self.seed, "testing", *name)
 
-    @cached_property
+    @functools.cached_property
     def attacks(self) -> list[Attack]:
         """The given attacks, or those that can read the reports."""
         chosen = able(self.mechanism.report_type) if self.chosen is None else self.chosen
         return [attacks.make(a).choose(self.mechanism, USERS, TAIL) for a in chosen]
 
-    @cached_property
+    @functools.cached_property
     def pairs(self) -> list[Input]:
         """Ordered pairs of inputs that reports can tell apart.
 
@@ -128,7 +132,7 @@ class Case:
         ValueError
             If a given input is in no pair.
         """
-        domain: int | None = getattr(self.mechanism.report_type, "domain", None)
+        domain: int | None = getattr(self.mechanism.report_type, "k", None)
         values, found, taken = self.inputs, [], set[int]()
         if values is None and domain is not None:
             values = range(domain) if domain <= 6 else (0, 1, domain // 2, domain - 1)
@@ -147,7 +151,7 @@ class Case:
             raise ValueError(f"inputs must be told apart by reports from others, got {alone[0]!r}")
         return found
 
-    @cached_property
+    @functools.cached_property
     def exact_rates(self) -> list[tuple[Attack, Input, Rates]]:
         """Every attack and pair whose exact rates are known, with these rates."""
         return [
@@ -160,14 +164,12 @@ class Case:
         """Return `wanted`, or the largest number of reports that fits into memory at once."""
         return max(100, min(wanted, 2**22 // self.mechanism.width))
 
-    def judge(self, found: list[tuple[float, str]]) -> str | None:
+    def judge(self, found: list[tuple[float, str]]) -> None:
         """Fail if one of several p-values is too small.
 
         Correct code fails with probability at most `SHARE`, because the p-values are corrected for
         their number.
         """
-        if not found:
-            return NO_RATES
+        applies(found, NO_RATES)
         p, sentence = min(found)
         need(p * len(found) >= SHARE, f"{sentence} (p-value {p:.1e})")
-        return None

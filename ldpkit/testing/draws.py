@@ -6,32 +6,23 @@ tails, two groups by Clopper-Pearson bounds, and estimates by Bernstein's inequa
 """
 
 import math
-from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy
 
 from .. import stats
 from ..auditors import audit
-from ..mechanisms import Client, FrequencyOracle
-from ..types import Array, Reports, Row
-from .case import OWN, SHARE, TAIL, USERS, Case, need, part, tail
+from ..mechanisms import FrequencyOracle
+from ..reports.base import picked
+from ..types import Array, Row
+from .case import NO_ATTACK, OWN, SHARE, TAIL, USERS, Case, applies, need, tail
 
 __all__ = ["claim", "client", "estimate", "null", "power", "repeats"]
 
 _LEARNED = 1000  # reports per input for an attack that learns
 
 
-@runtime_checkable
-class _Estimator(Protocol):
-    """A mechanism with estimates and their stated variance."""
-
-    def estimate(self, reports: Reports) -> Any: ...
-
-    def variance(self, n: int, truth: Any = None) -> Any: ...
-
-
-def client(case: Case) -> str | None:
+def client(case: Case) -> None:
     """Reports of the real client follow the exact rates, also in one call with other values."""
     m, n, found = case.mechanism, case.users(USERS), []
     for i, (attack, pair, rates) in enumerate(case.exact_rates):
@@ -46,20 +37,20 @@ def client(case: Case) -> str | None:
                 f" exact rate is {rate:.6g}"
             )
             found.append((tail(hits, n, rate), what))
-    return case.judge(found)
+    case.judge(found)
 
 
-def estimate(case: Case) -> str | None:
+def estimate(case: Case) -> None:
     """The mean of estimates is the truth, and their variance is as stated."""
     m, groups, size, rng = case.mechanism, 2000, 48, case.rng("estimate")
     many = max(1, case.users(groups // 16 * size) // size)  # because one call per group is slow
-    if not isinstance(case.mechanism, _Estimator):
-        return "it has no estimator with a stated variance"
+    stated = hasattr(m, "estimate") and hasattr(m, "variance")
+    applies(stated, "it has no estimator with a stated variance")
 
     def estimates(given: Array, of: int = 1) -> list[Array]:
         """Return estimates from the reports of `of` groups, which are made in one call."""
         reports, n = m.perturb(np.concatenate([given] * of), rng), len(given)
-        found = [m.estimate(part(reports, slice(i * n, i * n + n))) for i in range(of)]
+        found = [m.estimate(picked(reports, slice(i * n, i * n + n))) for i in range(of)]
         # for several attributes, the stated variance is that of the first
         return [np.atleast_1d(one[0] if isinstance(one, list) else one) for one in found]
 
@@ -73,7 +64,7 @@ def estimate(case: Case) -> str | None:
         drawn += estimates(values, min(many, groups - len(drawn)))
     found, truth = np.array(drawn), np.array([first])
     if isinstance(m, FrequencyOracle):  # the estimates are of values, or of equal groups of them
-        truth = np.zeros(max(found.shape[1], m.report_type.domain))
+        truth = np.zeros(max(found.shape[1], m.report_type.k))
         truth[[first, second]] = share, 1 - share
         truth = truth.reshape(found.shape[1], -1).sum(axis=1)
     variance = np.broadcast_to(m.variance(size, truth), truth.shape)
@@ -100,11 +91,11 @@ def estimate(case: Case) -> str | None:
             abs(squares[i] - 1) <= loose,
             f"{what} and their variance {squares[i]:.3g} times what is stated",
         )
-    return None
 
 
-def null(case: Case) -> str | None:
+def null(case: Case) -> None:
     """No attack tells two groups of users with the same value apart."""
+    applies(case.attacks, NO_ATTACK)
     m, calls, rng = case.mechanism, 16, case.rng("null")
     n = case.users(USERS) // calls
     cases = [
@@ -129,14 +120,12 @@ def null(case: Case) -> str | None:
             f"two groups of {n * calls} reports of {value} are told apart by {hits} hits of attack"
             f" {attack.name}",
         )
-    return None if cases else "no attack can read its reports"
 
 
-def claim(case: Case) -> str | None:
+def claim(case: Case) -> None:
     """Real reports of the proposed pair do not refute the claim."""
     m, n = case.mechanism, case.users(USERS)
-    if math.isinf(m.epsilon):
-        return "no epsilon is claimed"
+    applies(math.isfinite(m.epsilon), "no epsilon is claimed")
     for attack in case.attacks:
         alpha = SHARE / len(case.attacks)
         found = audit(m, attack, trials=n, alpha=alpha, seed=case.seed, faithful=True)
@@ -150,10 +139,9 @@ def claim(case: Case) -> str | None:
             m, "learned", until="sure", trials=_LEARNED, alpha=SHARE, seed=case.seed, faithful=True
         )
         need(sure.status != "violation", sure.verdict)
-    return None
 
 
-def power(case: Case) -> str | None:
+def power(case: Case) -> None:
     """Real reports refute half the claim whenever the exact rates imply that they must."""
     m, n, sure = case.mechanism, case.users(USERS), []
     for attack, pair, (tpr, fpr) in case.exact_rates:
@@ -163,6 +151,7 @@ def power(case: Case) -> str | None:
         worst = scipy.stats.binom.ppf(each, n, min(1, tpr)), scipy.stats.binom.isf(each, n, fpr)
         if float(stats.epsilon_lower(*worst, trials=n, delta=m.delta, tail=TAIL)) > m.epsilon / 2:
             sure.append(attack)
+    applies(sure, f"no exact rates imply that {n} reports refute half of its epsilon")
     for attack in sure:
         lower = audit(mechanism=m, attack=attack, trials=n, seed=case.seed, faithful=True).lower
         need(
@@ -170,13 +159,12 @@ def power(case: Case) -> str | None:
             f"{n} real reports and attack {attack.name} prove {lower:.4g}, its exact rates"
             " imply more than half",
         )
-    return None if sure else f"no exact rates imply that {n} reports refute half of its epsilon"
 
 
-def repeats(case: Case) -> str | None:
+def repeats(case: Case) -> None:
     """An audit repeats its result with the same seed, on one thread and on two."""
-    if isinstance(case.mechanism, Client) and not case.mechanism.batched:
-        return OWN
+    applies(case.mechanism.batched, OWN)
+    applies(case.attacks, NO_ATTACK)
     for attack in case.attacks:
         given: Row = {
             "mechanism": case.mechanism,
@@ -193,4 +181,3 @@ def repeats(case: Case) -> str | None:
             one.counts == threads.counts,
             f"an audit by attack {attack.name} depends on the number of threads",
         )
-    return None if case.attacks else "no attack can read its reports"

@@ -83,8 +83,11 @@ def assert_private(
     )
     if result.violated or (result.status == "inconclusive" and not allow_inconclusive):
         about = {"cause": result.cause} if result.cause else {}
-        about |= {"event": result.event, "inputs": leading(result)}
-        about |= {"counted": counted(result.counts)}
+        about |= {
+            "event": result.event,
+            "inputs": leading(result),
+            "counted": counted(result.counts),
+        }
         raise AssertionError("\n  ".join([str(result), *map(": ".join, about.items())]))
     return result
 

@@ -7,14 +7,25 @@ from .. import checks as _checks
 from ..attacks import Attack
 from ..mechanisms import LocalRandomizer
 from ..types import Input
-from .case import Case, need
-from .claims import budget, extremes, rates, rounds, routes
+from .case import Case, NotApplicableError, need
 from .draws import claim, client, estimate, null, power, repeats
-from .reports import generator, inputs, pair, parameters, read, value
+from .properties import (
+    budget,
+    extremes,
+    generator,
+    inputs,
+    pair,
+    parameters,
+    rates,
+    read,
+    rounds,
+    routes,
+    value,
+)
 
 __all__ = ["CHECKS", "Check", "Conformance", "check_mechanism", "checks"]
 
-CHECKS: dict[str, Callable[[Case], str | None]] = {
+CHECKS: dict[str, Callable[[Case], None]] = {
     check.__name__: check
     for check in (
         value,
@@ -61,11 +72,14 @@ class Check:
             If the check fails.
         """
         try:
-            return CHECKS[self.name](self.case)
+            CHECKS[self.name](self.case)
+        except NotApplicableError as reason:
+            return str(reason)
         except AssertionError:
             raise
         except Exception as error:
             raise AssertionError(f"it raises {type(error).__name__}: {error}") from error
+        return None
 
 
 @dataclass(frozen=True, repr=False)

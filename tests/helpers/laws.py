@@ -94,7 +94,7 @@ def least_p(attack, mechanism, seed, real=40_000, simulated=200_000):
     """Return the smallest p-value of real reports under both inputs, compared with exact rates, or
     else with simulated rounds.
     """
-    pair, rates, found = (0, mechanism.report_type.domain - 1), attack.rates(mechanism), []
+    pair, rates, found = (0, mechanism.report_type.k - 1), attack.rates(mechanism), []
     for side, value in enumerate(pair):
         rng = np.random.default_rng([seed, side])
         reports = mechanism.perturb(mechanism.inputs(value, real), rng)

@@ -12,7 +12,7 @@ from scipy import stats as law
 
 from ldpkit.attacks import Guess
 from ldpkit.mechanisms import SS, Repeated, unary
-from ldpkit.reports import base, subset
+from ldpkit.reports import base, rounds
 from ldpkit.rng import first_state
 
 
@@ -62,7 +62,7 @@ def test_subsets_kept_as_bits_of_words_win_as_often_as_real_subsets():
         mechanism = Repeated(inner, tau)
         for truth, value in ((True, 0), (False, k - 1)):
             given = (drawn, k, inner.omega, inner.p, tau, truth, first_state(rng))
-            words = subset.rounds_won(*given)
+            words = rounds.rounds_won(*given)
             reports = mechanism.perturb(np.full(real, value), rng)
             whole = np.count_nonzero(Guess().accepts(mechanism, reports, (0, k - 1), rng))
             both = (words + whole) / (drawn + real)

@@ -1,6 +1,6 @@
 """``ldpkit refine``: its table, its JSON, its exit statuses, and one line for every bad input.
 
-Every call runs inside this process. Numbers are compared with `ldpkit.refine.protocols`.
+Every call runs inside this process. Numbers are compared with `ldpkit.refine`.
 """
 
 import itertools

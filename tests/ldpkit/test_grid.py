@@ -19,7 +19,7 @@ from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.auditors import audit
 from ldpkit.exact import gaussian_success, grid_success, laplace_success
 from ldpkit.mechanisms import AGM, GM, LDPSGD, SHE, PrivUnit, PrivUnitG, Repeated, grid
-from ldpkit.reports.vector import Gaussian
+from ldpkit.reports.numbers import Gaussian
 from ldpkit.stats import epsilon_lower, tail_mass
 
 ROOT = Path(__file__).parents[2]

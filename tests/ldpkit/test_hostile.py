@@ -20,7 +20,7 @@ from ldpkit.cli import commands
 
 PREFIX = {"attacks.base": "reading", "attacks.gradient": "crafts", "auditors.gradient": "gradients",
           "auditors.rad": "rad", "auditors.kv": "kv",
-          "reports.base": "kind", "reports.subset": "chosen", "rng": "streams",
+          "reports.base": "kind", "rng": "streams",
           "sequential.result": "stopped", "sequential.audit": "planned"}  # fmt: skip
 
 
@@ -350,10 +350,10 @@ CLIENTS = [
     ("KeyValues.of([3], 2)", "users must be lists of pairs (key, value), got [3]"),
     ("KeyValues.of([[('a', 1)]], 2)", "keys must be a one-dimensional array of integers, got shape (1,) of <U1"),
     ("KeyValues.of([[(0, 'a')]], 2)", "values must be made of numbers, got <U1 of shape (1,)"),
-    ("listing.chosen([0, 0], 3)", "positions must differ, got [0, 0]"),
-    ("listing.chosen([3], 3)", "positions must be an integer in [0, 2], got 3"),
-    ("listing.chosen(1, 3)", "positions must be a list of positions, got 1"),
-    ("listing.alphabet(3, 15, 'take fewer')", "an alphabet of 3^15 = 14348907 outputs is too large to enumerate (at most 1048576, a length of"),
+    ("kind.chosen([0, 0], 3)", "positions must differ, got [0, 0]"),
+    ("kind.chosen([3], 3)", "positions must be an integer in [0, 2], got 3"),
+    ("kind.chosen(1, 3)", "positions must be a list of positions, got 1"),
+    ("kind.alphabet(3, 15, 'take fewer')", "an alphabet of 3^15 = 14348907 outputs is too large to enumerate (at most 1048576, a length of"),
     ("cpp.bit_vectors(-1)", "length must be an integer >= 0, got -1"),
     ("cpp.bit_vectors(21)", "an alphabet of 2^21 = 2097152 outputs is too large to enumerate (at most 1048576, a length of"),
     ("PCKVUE(0, 1.0)", "k must be an integer in [1, 2147483647], got 0"),
@@ -431,8 +431,8 @@ ATTACKERS = [
     ("attacks.TwoValueTest().rates(3)", "mechanism must be a mechanism whose reports can be read, or a Client, got 3"),
     ("attacks.Guess().rates('GRR')", "mechanism must be a mechanism whose reports can be read, or a Client, got 'GRR'"),
     ("attacks.Guess().success(None)", "mechanism must be a mechanism whose reports can be read, or a Client, got None"),
-    ("distinguish.success_rate(3)", "mechanism must be a mechanism whose reports can be read, or a Client, got 3"),
-    ("distinguish.success_rate(Repeated(SS(6, 0.5), 2))", "mechanism must have a known success rate of the guess, got Repeated("),
+    ("reading.success_rate(3)", "mechanism must be a mechanism whose reports can be read, or a Client, got 3"),
+    ("reading.success_rate(Repeated(SS(6, 0.5), 2))", "mechanism must have a known success rate of the guess, got Repeated("),
     ("attacks.Guess().sample(grr, -1, True, rng())", "trials must be an integer >= 0, got -1"),
     ("attacks.Guess().sample(grr, 5, True, 1)", f"{RNG} 1"),
     ("attacks.Guess().predict(grr, [0], None)", f"{RNG} None"),

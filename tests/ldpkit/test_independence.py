@@ -282,8 +282,8 @@ def test_whether_the_order_matters_is_said_by_the_kind_whatever_its_class(monkey
         def read(self, reports, sender):
             return reports
 
-        def supports(self, reports, value):
-            return reports[:, 0] == value
+        def supported(self, reports, values):
+            return reports[:, [0]] == values
 
     monkeypatch.setitem(FORMS, "subset", Row)
     client = Client(true_first, 10, "subset", 1.0)

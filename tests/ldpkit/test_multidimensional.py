@@ -205,7 +205,7 @@ def test_domains_of_different_sizes_are_perturbed_and_guessed_as_their_laws_say(
         m = RSFD(MIXED, 3, 0.9, base)
         reports = m.perturb(np.array([[0, 1, 6], [2, 0, 3]]), rng(3))
         assert [r.shape for r in reports] == [(2,) if base == "GRR" else (2, k) for k in MIXED], m
-        assert (m.sizes, m.report_type.domain, m.width) == (MIXED, 2, 12)
+        assert (m.sizes, m.report_type.k, m.width) == (MIXED, 2, 12)
         assert least_p(GUESS, m, 4, real=60_000) > P_MIN, m
         real, fast = (audit(m, trials=5000, faithful=faithful) for faithful in (True, False))
         assert real.exact == fast.exact, m

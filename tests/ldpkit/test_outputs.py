@@ -64,7 +64,9 @@ def arguments(call):
         return []
     tables = [each.value for each in call.keywords if isinstance(each.value, ast.Dict)]
     named = [each.arg for each in call.keywords if each.arg]
-    return named + [key.value for table in tables for key in table.keys if key.value.startswith("--")]
+    return named + [
+        key.value for table in tables for key in table.keys if key.value.startswith("--")
+    ]
 
 
 def strangers():

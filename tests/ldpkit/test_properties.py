@@ -42,7 +42,7 @@ from ldpkit.mechanisms import (  # fmt: skip
     takes,
 )
 from ldpkit.reports import HASH_REPORT, hash_cell
-from ldpkit.reports.listing import product_distribution
+from ldpkit.reports.base import product_distribution
 
 ROUNDING = 1e-12
 PROPERTY = settings(derandomize=True, deadline=None, database=None, max_examples=20)
@@ -168,7 +168,7 @@ def chained(m):
 def outputs(m):
     """All inputs of one user, all reports, and the law: one row per input, one column per
     report."""
-    values = list(range(m.report_type.domain))
+    values = list(range(m.report_type.k))
     if isinstance(m, Chained):
         return values, *chained(m)
     if isinstance(m, Repeated):
@@ -305,7 +305,7 @@ def test_the_loss_that_a_kind_states_is_that_of_its_likeliest_report(name, data)
     tells them apart."""
     m = make(name, **data.draw(parameters(name)))
     inputs, _, law = outputs(m)
-    pair = data.draw(st.sampled_from(list(itertools.permutations(range(m.report_type.domain), 2))))
+    pair = data.draw(st.sampled_from(list(itertools.permutations(range(m.report_type.k), 2))))
     try:
         pair = m.pair(pair)
     except ValueError:  # two values of one bucket

@@ -29,7 +29,7 @@ from ldpkit.mechanisms import (
     make,
 )
 from ldpkit.reports import ReportType
-from ldpkit.reports.number import Interval
+from ldpkit.reports.numbers import Interval
 
 GUESS, TIGHT = Guess(), TwoValueTest()
 

@@ -52,7 +52,7 @@ from ldpkit.mechanisms.base import Domain, Epsilon, FrequencyOracle, SupportOrac
 from ldpkit.mechanisms.unary import UnaryEncoding
 from ldpkit.reports import HASH_REPORT, IndependentBits
 from ldpkit.reports.base import ROUTES, shaped
-from ldpkit.reports.number import Interval
+from ldpkit.reports.numbers import Interval
 from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks
 from ldpkit.testing import draws as drawn
 from ldpkit.testing.case import Case, tail

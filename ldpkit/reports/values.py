@@ -1,0 +1,395 @@
+"""Reports of one value, of a bit per value, of a set of values, and of bits of sampled buckets."""
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import checks
+from ..exact import binomial, count_wins, mean_reciprocal, response_wins
+from ..jit import kernel
+from ..rng import first_state
+from ..types import Array, Pair, Rates, Reports, Rng
+from .base import (
+    ExactSupport,
+    Independent,
+    ReportType,
+    Support,
+    alphabet,
+    listed_positions,
+    log_ratio,
+    pick,
+    product_distribution,
+    shaped,
+    won,
+)
+from .rounds import rounds_won
+
+# fmt: off
+__all__ = [
+    "Value", "Response", "ChainedResponse", "Bits", "IndependentBits", "ChainedBits", "Subset",
+    "Selection", "Buckets"
+]
+# fmt: on
+
+
+@dataclass(frozen=True)
+class Value(Support):
+    """One integer in ``0..k-1``, array (n,); a report supports itself only."""
+
+    k: int
+    name = "value"
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        return checks.values(shaped(reports, (None,), sender), self.k, "reports")
+
+    def supported(self, reports: Array, values: Array) -> Array:
+        return reports[:, None] == values
+
+    def guess(self, reports: Array, rng: Rng) -> Array:
+        return reports
+
+    def support_counts(self, reports: Array) -> Array:
+        return np.bincount(reports, minlength=self.k)
+
+
+@dataclass(frozen=True)
+class Response(Value, ExactSupport):
+    """The true value with probability `p`, each other value with probability `q`."""
+
+    p: float
+    q: float
+
+    def pair_distribution(self) -> Array:
+        return np.array([self.p, self.q, 0, max(0.0, 1 - self.p - self.q)])
+
+    def success(self) -> float:
+        return self.p
+
+    def rounds_success(self, tau: int) -> float:
+        return won(binomial(tau, self.p), response_wins(self.k, tau))
+
+    @property
+    def outputs(self) -> int:
+        return self.k
+
+    def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
+        return np.where(self.reports == value, self.p, self.q)
+
+    def most(self, targets: int) -> int:
+        return 1
+
+    def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
+        return rng.integers(0, targets, count), 1
+
+
+@dataclass(frozen=True)
+class ChainedResponse(Response):
+    """A response to a memoised response, which is the same in all rounds: each round reports the
+    memoised value with probability `keep`, and each other value with probability `flip`.
+
+    Parameters
+    ----------
+    k, p, q
+        As in `Response`, for one round.
+    memo : Response
+        The memoised response.
+    """
+
+    memo: Response
+    keep: float
+    flip: float
+
+    def rounds_success(self, tau: int) -> float:
+        kept = Response(self.k, self.keep, self.flip).rounds_success(tau)
+        return self.memo.p * kept + (1 - self.memo.p) * (1 - kept) / (self.k - 1)
+
+    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
+        p, q = self.memo.p, self.memo.q
+        return [  # the memoised value is the first of the pair, the second, or a third value
+            (p, self.keep, self.flip),
+            (q, self.flip, self.keep),
+            (max(0.0, 1 - p - q), self.flip, self.flip),
+        ]
+
+
+@dataclass(frozen=True)
+class Bits(Support):
+    """One bit per value, uint8 array (n, k); a one supports its value."""
+
+    k: int
+    name = "bits"
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        reports = shaped(reports, (None, self.k), sender)
+        if (reports.dtype.kind not in "bu" or reports.max() > 1) and not (
+            good := np.isin(reports, (0, 1))
+        ).all():
+            raise ValueError(f"reports of {sender} must hold only 0 and 1, got {reports[~good][0]}")
+        return reports
+
+    def supported(self, reports: Array, values: Array) -> Array:
+        return reports[:, values] != 0
+
+    def tally(self, reports: Array) -> Array:
+        return reports  # without a copy
+
+
+@dataclass(frozen=True)
+class IndependentBits(Bits, Independent):
+    """Independent bits: a one at the true value with probability `p`, at any other with probability
+    `q`."""
+
+    p: float
+    q: float
+
+    @property
+    def outputs(self) -> int:
+        return 2**self.k
+
+    @property
+    def reports(self) -> Array:
+        return (np.arange(self.outputs)[:, None] >> np.arange(self.k)[::-1] & 1).astype(np.uint8)
+
+    def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
+        kept = listed_positions(
+            positions, self.k, 2, "look at a few `positions` of the record instead"
+        )
+        rates = np.where(np.equal(kept, value), self.p, self.q)
+        return product_distribution(np.column_stack([1 - rates, rates]))
+
+    def most(self, targets: int) -> int:
+        return targets
+
+    def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
+        return np.tile((np.arange(self.k) < targets).astype(np.uint8), (count, 1)), targets
+
+
+@dataclass(frozen=True)
+class ChainedBits(IndependentBits):
+    """Flipped copies of memoised bits, which are the same in all rounds: a round reports a one for
+    a memoised one with probability `keep`, and for a memoised zero with probability `flip`.
+
+    Parameters
+    ----------
+    k, p, q
+        As in `IndependentBits`, for one round.
+    memo : IndependentBits
+        The memoised bits.
+    """
+
+    memo: IndependentBits
+    keep: float
+    flip: float
+
+    def rounds_success(self, tau: int) -> float:
+        ones, zeros = binomial(tau, self.keep), binomial(tau, self.flip)
+        own, other = (rate * ones + (1 - rate) * zeros for rate in (self.memo.p, self.memo.q))
+        return won(own, count_wins(other, self.k))
+
+    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
+        p, q, rate = self.memo.p, self.memo.q, {1: self.keep, 0: self.flip}
+        return [(pa * pb, rate[a] * (1 - rate[b]), rate[b] * (1 - rate[a]))
+                for a, pa in ((1, p), (0, 1 - p)) for b, pb in ((1, q), (0, 1 - q))]  # fmt: skip
+
+
+@kernel
+def _member(subsets: Array, k: int, rng: Rng) -> Array:
+    """A uniform member of each subset, or a uniform value for an empty one; int array (n,)."""
+    n, width = subsets.shape
+    guess = np.empty(n, np.int64)
+    for i in range(n):
+        count = width
+        while count > 0 and subsets[i, count - 1] < 0:  # shorter subsets are padded with -1
+            count -= 1
+        at = int(rng.random() * (count if count else k))
+        guess[i] = subsets[i, at] if count else at
+    return guess
+
+
+@dataclass(frozen=True)
+class Subset(Support):
+    """Distinct values, integer array (n, w) in the order in which they were sent, padded with -1; a
+    report supports the values in it."""
+
+    k: int
+    name, ordered = "subset", True
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        reports = shaped(reports, (None, None), sender)
+        return checks.values(reports.ravel(), self.k, "reports").reshape(reports.shape)
+
+    def supported(self, reports: Array, values: Array) -> Array:
+        return np.stack([(reports == value).any(axis=1) for value in values], axis=1)
+
+    def guess(self, reports: Array, rng: Rng) -> Array:
+        return _member(reports, self.k, rng)
+
+    def tally(self, reports: Array) -> Array:
+        out = np.zeros((len(reports), self.k))
+        np.add.at(out, (np.arange(len(reports))[:, None], reports), 1)
+        return out
+
+    def support_counts(self, reports: Array) -> Array:
+        return np.bincount(reports.ravel(), minlength=self.k)
+
+
+@dataclass(frozen=True)
+class Selection(Subset, ExactSupport):
+    """Sets of `omega` values: the true value is a member with probability `p`, the rest is uniform.
+
+    Parameters
+    ----------
+    k, omega : int
+        Domain size and number of values in a set.
+    p, absent : float
+        Probability that the true value is a member, and that it is not. Both are given because
+        ``1 - p`` would lose digits.
+    """
+
+    omega: int
+    p: float
+    absent: float
+
+    @property
+    def q(self) -> float:  # type: ignore[override]  # follows from the other fields
+        """Probability that one given other value is a member."""
+        return float(self.pair_distribution()[[1, 2]].sum())
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        return super().read(shaped(reports, (None, self.omega), sender), sender)
+
+    def pair_distribution(self) -> Array:
+        k, omega = self.k, self.omega
+        first, second = self.p * (k - omega) / (k - 1), self.absent * omega / (k - 1)
+        return np.array(
+            [
+                first,
+                second,
+                self.p * (omega - 1) / (k - 1),
+                max(0.0, self.absent * (k - 1 - omega) / (k - 1)),
+            ]
+        )
+
+    def success(self) -> float:
+        return self.p / self.omega
+
+    @property
+    def rounds_route(self) -> str:  # type: ignore[override]  # depends on the size of the sets
+        """How `rounds_success` is computed; the counts of several values in one set have no simple
+        exact distribution, therefore such rounds are simulated."""
+        return "convolve" if self.omega == 1 else "simulate"
+
+    def rounds_success(self, tau: int) -> float | None:
+        alone = self.omega == 1  # the set is a response
+        return Response(self.k, self.p, self.q).rounds_success(tau) if alone else None
+
+    def simulated(self, trials: int, truth: bool, tau: int, rng: Rng) -> int:
+        """Sample the number of guesses, from `tau` rounds, that are the first of the pair."""
+        state = first_state(rng)
+        return rounds_won(trials, self.k, self.omega, self.p, tau, bool(truth), state)
+
+    @property
+    def outputs(self) -> int:
+        return math.comb(self.k, self.omega)
+
+    @property
+    def reports(self) -> Array:
+        return np.array(list(itertools.combinations(range(self.k), self.omega)))
+
+    def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
+        k, omega = self.k, self.omega
+        alphabet(self.outputs, 1, "take a smaller domain")
+        member = self.supports(self.reports, value)
+        return np.where(
+            member, self.p / math.comb(k - 1, omega - 1), (1 - self.p) / math.comb(k - 1, omega)
+        )
+
+    def most(self, targets: int) -> int:
+        return min(targets, self.omega)
+
+    def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
+        supported = self.most(targets)
+        rest = self.omega - supported
+        subsets = [
+            np.append(
+                rng.choice(targets, supported, replace=False),
+                targets + rng.choice(self.k - targets, rest, replace=False),
+            )
+            for _ in range(count)
+        ]
+        return rng.permuted(np.array(subsets), axis=1), supported
+
+
+@dataclass(frozen=True)
+class Buckets(ReportType):
+    """Bits of the sampled buckets, int8 array (n, buckets), -1 where a bucket was not sampled.
+
+    Parameters
+    ----------
+    k, buckets, bits : int
+        Domain size, number of buckets of equal size, and number of buckets that each user samples.
+    p, q : float
+        Probability of a one at the true bucket, and at any other, if sampled.
+    """
+
+    k: int
+    buckets: int
+    bits: int
+    p: float
+    q: float
+    name, exact = "buckets", True
+
+    @property
+    def size(self) -> int:
+        """Values per bucket."""
+        return self.k // self.buckets
+
+    @property
+    def width(self) -> int:
+        return self.buckets
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        reports = shaped(reports, (None, self.buckets), sender)
+        checks.need(
+            np.isin(reports, (-1, 0, 1)).all() and ((reports >= 0).sum(axis=1) == self.bits).all(),
+            f"reports of {sender} must each hold {self.bits} bits, and -1 in all other buckets",
+        )
+        return reports
+
+    def check(self, pair: Pair) -> None:
+        """Raise ``ValueError`` for two values of one bucket, which have the same distribution."""
+        checks.need(
+            pair[0] // self.size != pair[1] // self.size,
+            f"pair must lie in two different buckets of {self.size} values, got {pair}",
+        )
+
+    def guess(self, reports: Array, rng: Rng) -> Array:
+        """A uniform value of a uniform bucket among those whose bit is one, or among all buckets if
+        there is none; int array (n,)."""
+        bucket = pick((reports == 1).astype(np.uint8), rng)
+        return bucket * self.size + rng.integers(0, self.size, len(bucket))
+
+    def score(self, reports: Array, pair: Pair) -> Array:
+        """1 if only the first value's bucket shows a one, -1 if only the second's does, else 0; int
+        array (n,)."""
+        one, two = ((reports[:, value // self.size] == 1).astype(np.int8) for value in pair)
+        return one - two
+
+    def guess_rates(self, pair: Pair) -> Rates:
+        share, p, q, bits = self.bits / self.buckets, self.p, self.q, self.bits
+        inside = share * p * mean_reciprocal(bits - 1, q)
+        empty = share * (1 - p) * (1 - q) ** (bits - 1) + (1 - share) * (1 - q) ** bits
+        success = (inside + empty / self.buckets) / self.size
+        return success, (1 - success * self.size) / ((self.buckets - 1) * self.size)
+
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
+        p, q, share = self.p, self.q, self.bits / self.buckets
+        both = self.bits * (self.bits - 1) / (self.buckets * (self.buckets - 1))
+        return share * p - both * p * q, share * q - both * p * q
+
+    def loss(self, pair: Pair) -> float:
+        own = log_ratio(self.p, self.q)  # with two bits, both buckets of the pair may be sampled
+        return own if self.bits == 1 else own + log_ratio(1 - self.q, 1 - self.p)
