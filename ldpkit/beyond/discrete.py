@@ -290,7 +290,6 @@ class DiscreteLaplace(IntegerNoise):
 
     epsilon: Epsilon
     sensitivity: Annotated[int, checks.rule(checks.integer, 1, 2**20)] = 1
-    name = "DiscreteLaplace"
     exact = True
 
     @property
@@ -340,7 +339,6 @@ class DiscreteGaussian(IntegerNoise):
     sigma: Annotated[float, checks.rule(checks.real, 0.125, 2**16)]
     sensitivity: Annotated[int, checks.rule(checks.integer, 1)] = 1
     delta: Delta = 1e-5
-    name = "DiscreteGaussian"
     exact = True
 
     def __post_init__(self) -> None:

@@ -197,7 +197,6 @@ class FLH(LocalHashing):
     g: Annotated[int, checks.rule(checks.integer, 2, 2**15)]
     seeds: Annotated[int | None, checks.rule(checks.integer, 1, 2**32)] = None
     family: Annotated[str, checks.rule(checks.one_of, FAMILIES)] = FAMILIES[0]
-    name = "FLH"
     exact = True
 
     @property

@@ -104,7 +104,7 @@ class FiniteMechanism(LocalRandomizer):
     """
 
     matrix: Any
-    name, exact = "FiniteMechanism", True
+    exact = True
 
     def __post_init__(self) -> None:
         laws = checks.reals("matrix", self.matrix)

@@ -96,7 +96,6 @@ class PM(NumberOracle):
     """
 
     epsilon: Epsilon
-    name = "PM"
     exact = True
 
     @property
@@ -141,7 +140,6 @@ class Duchi(NumberOracle):
     """
 
     epsilon: Epsilon
-    name = "Duchi"
     exact = True
 
     @property
@@ -190,7 +188,6 @@ class Hybrid(NumberOracle):
     """
 
     epsilon: Epsilon
-    name = "Hybrid"
     exact = True
 
     @property
@@ -236,7 +233,6 @@ class SW(NumberOracle):
     """
 
     epsilon: Epsilon
-    name = "SW"
     exact = True
     low, high = 0, 1
 

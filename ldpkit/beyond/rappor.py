@@ -240,7 +240,6 @@ class RAPPOR(SupportOracle):
     keep: Annotated[float, checks.rule(checks.real, 0, 1)] = 1.0
     flip: Annotated[float, checks.rule(checks.real, 0, 1)] = 0.0
     tau: Annotated[int | None, checks.rule(checks.integer, 1, MAX_ROUNDS)] = None
-    name = "RAPPOR"
     exact = True
 
     def __post_init__(self) -> None:

@@ -65,7 +65,7 @@ class Mechanism(checks.Checked, ABC):
     Attributes
     ----------
     name : str
-        Abbreviation in the literature.
+        Abbreviation in the literature; the name of the class if the class states no other.
     epsilon, delta : float
         The claimed guarantee; ``epsilon = inf`` means that no guarantee is claimed.
     exact : bool
@@ -98,7 +98,8 @@ class Mechanism(checks.Checked, ABC):
         if "exact" not in vars(cls):
             cls.exact = False
         cls._client = cls.perturb
-        if isinstance(getattr(cls, "name", None), str) and "name" not in vars(cls):
+        stated = "name" in vars(cls) or "name" in vars(cls).get("__annotations__", ())
+        if not stated and isinstance(getattr(cls, "name", ""), str):
             # a subclass does not take its parent's name, because it may behave differently
             cls.name = cls.__name__  # type: ignore[method-assign, assignment]  # a property of some
 

@@ -338,4 +338,3 @@ class PrivKV(CPPGRR):
 
     buckets: int = field(default=2, init=False)
     rounds: Annotated[int, checks.rule(checks.integer, 1, MAX_ROUNDS)] = 1
-    name = "PrivKV"

@@ -349,7 +349,6 @@ class PrivUnit(_Cap, _Sphere):
     """
 
     gamma: float = None  # type: ignore[assignment]  # a number after construction
-    name = "PrivUnit"
     _limit = 1.0
 
     _units = property(lambda self: 1 / math.sqrt(self.d))
@@ -380,7 +379,6 @@ class PrivUnitG(_Cap):
     """
 
     gamma: float = None  # type: ignore[assignment]  # a number after construction
-    name = "PrivUnitG"
     _units, _limit, _last = 1.0, math.inf, math.pi
 
     mean_square = property(lambda self: self.d + self.gamma * self.m)
@@ -402,5 +400,9 @@ class PrivUnitG(_Cap):
         return np.ones(len(axis))
 
 
-GRADIENT = {mechanism.name: mechanism for mechanism in (LDPSGD, PrivUnit, PrivUnitG)}
+GRADIENT: dict[str, type[GradientMechanism]] = {
+    "LDP-SGD": LDPSGD,
+    "PrivUnit": PrivUnit,
+    "PrivUnitG": PrivUnitG,
+}
 """The mechanisms for gradients by name."""

@@ -77,7 +77,6 @@ class BLH(LocalHashing):
 
     k: Domain
     epsilon: Epsilon
-    name = "BLH"
     exact = True
 
     @property
@@ -104,7 +103,6 @@ class OLH(LocalHashing):
 
     k: Domain
     epsilon: Annotated[float, checks.rule(checks.real, MIN_EPSILON, 22)]
-    name = "OLH"
     exact = True
 
     def __post_init__(self) -> None:
@@ -139,7 +137,6 @@ class ALH(LocalHashing):
     k: Domain
     epsilon: Epsilon
     g: Annotated[int, checks.rule(checks.integer, 2, MAX_CELLS)]
-    name = "ALH"
     exact = True
 
 
@@ -160,7 +157,6 @@ class ABLH(BLH):
     """
 
     delta: Delta
-    name = "ABLH"
     exact = True
 
 
@@ -183,7 +179,6 @@ class AOLH(OLH):
     """
 
     delta: Delta
-    name = "AOLH"
     exact = True
 
     @property
@@ -219,7 +214,6 @@ class LHO(LocalHashing):
 
     k: Domain
     g: Annotated[int, checks.rule(checks.integer, 2, MAX_CELLS)]
-    name = "LHO"
     exact = True
     epsilon = math.inf
 

@@ -106,7 +106,6 @@ class SHE(NoisyHistogram):
     k: Domain
     epsilon: Epsilon
     grid: Annotated[float | None, spacing] = None
-    name = "SHE"
     exact = True
 
     @property
@@ -179,7 +178,6 @@ class THE(ThresholdedHistogram):
 
     k: Domain
     epsilon: Epsilon
-    name = "THE"
     exact = True
 
     @cached_property
@@ -216,5 +214,4 @@ class ATHE(ThresholdedHistogram):
     k: Domain
     epsilon: Epsilon
     theta: Annotated[float, checks.rule(checks.real, 0, 1)]
-    name = "ATHE"
     exact = True

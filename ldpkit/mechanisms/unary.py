@@ -94,7 +94,6 @@ class SUE(UnaryEncoding):
 
     k: Domain
     epsilon: Epsilon
-    name = "SUE"
     exact = True
 
     @property
@@ -126,7 +125,6 @@ class OUE(UnaryEncoding):
 
     k: Domain
     epsilon: Epsilon
-    name = "OUE"
     exact = True
 
     @property
@@ -169,7 +167,6 @@ class AUE(UnaryEncoding):
     k: Domain
     epsilon: Epsilon
     p: Annotated[float, checks.rule(checks.real, 0, 1, closed="()")]
-    name = "AUE"
     exact = True
 
     def __post_init__(self) -> None:
@@ -206,7 +203,6 @@ class ASUE(UnaryEncoding):
     k: Domain
     epsilon: Epsilon
     delta: Delta
-    name = "ASUE"
     exact = True
 
     @property
@@ -247,7 +243,6 @@ class FaultyUE(UnaryEncoding):
     k: Domain
     epsilon: Epsilon
     protocol: Annotated[str, checks.rule(checks.one_of, ("SUE", "OUE"))] = "SUE"
-    name = "FaultyUE"
     exact = True
 
     @property

@@ -38,10 +38,9 @@ from ..mechanisms import (
     make,
 )
 from ..mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, oracle, support_variance
-from ..mechanisms.grr import response_rates
+from ..mechanisms.grr import inclusion_rates, response_rates
 from ..mechanisms.hashing import LocalHashing
 from ..mechanisms.histogram import threshold_rates
-from ..mechanisms.subset import inclusion_rates
 from ..mechanisms.unary import other_rate
 from ..types import Array, ArrayLike, Numbers, Word
 from .pareto import ratios, select
@@ -303,7 +302,7 @@ def build(name: str, k: int, epsilon: float, **options: Word) -> FrequencyOracle
     its own rule.
     """
     for family, protocols in FAMILIES.items():
-        if protocols.adaptive.name == name:
+        if protocols.adaptive.__name__ == name:
             return refine(family, k, epsilon, **options)
     return make(name, k=k, epsilon=epsilon)
 
@@ -350,7 +349,7 @@ def table(
     """
     import pandas as pd
 
-    parameters = {family.adaptive.name: family.parameter for family in FAMILIES.values()}
+    parameters = {family.adaptive.__name__: family.parameter for family in FAMILIES.values()}
     rows = []
     for name, size, budget in itertools.product(protocols, k, epsilon):
         mechanism = build(name, size, budget, **options)

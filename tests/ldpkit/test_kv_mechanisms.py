@@ -17,7 +17,7 @@ from scipy import stats
 
 from ldpkit.mechanisms import CPPGRR, CPPUE, KEY_VALUE, PCKVGRR, PCKVUE, KeyValues, PrivKV
 from ldpkit.mechanisms.cpp import CPP
-from ldpkit.mechanisms.pckv import PCKV
+from ldpkit.mechanisms.keyvalue import PCKV
 from ldpkit.reports.listing import product_distribution
 
 SETS = [[], [(1, 0.3)], [(0, -0.5), (2, 1.0)], [(0, -0.5), (2, 1.0), (1, 0.0)]]
