@@ -11,7 +11,7 @@ from ldpkit.auditors import calibrate
 from ldpkit.auditors.calibrate import rero_epsilon
 from ldpkit.auditors.rad import PROTOCOLS, rad_audit, rad_uniform
 from ldpkit.mechanisms import OUE
-from ldpkit.mechanisms.gaussian import gaussian_sigma
+from ldpkit.mechanisms.histogram import gaussian_sigma
 from ldpkit.rng import generator
 
 OTHER = "Other data: the paper's census and hospital records cannot be passed on."

@@ -12,11 +12,11 @@ import scipy
 
 from .. import checks
 from ..jit import kernel
-from ..mechanisms.base import MIN_EPSILON, Delta, Epsilon, LocalRandomizer, pair_of_values
+from ..mechanisms.base import MIN_EPSILON, Epsilon, LocalRandomizer
 from ..reports import ReportType
 from ..reports.base import shaped
 from ..rng import State, first_state, next_word
-from ..types import Array, ArrayLike, Input, Numbers, Pair, Rates, Reports, Rng
+from ..types import Array, ArrayLike, Numbers, Pair, Rates, Reports, Rng
 
 __all__ = ["DiscreteGaussian", "DiscreteLaplace", "Integers", "LaplaceIntegers", "GaussianIntegers"]
 
@@ -24,6 +24,8 @@ FARTHEST = 2**62
 """Largest absolute report that is read. Noise beyond it has a probability below e^-(10^6)."""
 STEEPEST = 8.0
 """Largest quotient of sensitivity and sigma of discrete Gaussian noise."""
+LEAST = 1e-290
+"""Smallest delta at which an epsilon can be stated."""
 _FINE, _FINER = 2**40, 2**32  # denominators of a rate and of a standard deviation
 _WIDTH = 40  # standard deviations in the table; noise beyond has a probability below e^-799
 
@@ -244,9 +246,6 @@ class IntegerNoise(LocalRandomizer):
 
     sensitivity: int
 
-    def pair(self, pair: Input = None) -> Pair:
-        return pair_of_values(self.report_type, pair)
-
     def _users(self, values: ArrayLike, rng: Rng) -> tuple[Array, State]:
         """The users' values and a first state, after checking the values and the generator."""
         checks.generator(rng)
@@ -324,7 +323,7 @@ class DiscreteGaussian(IntegerNoise):
     sensitivity : int
         Largest input, at most ``8 sigma``. Inputs are the integers from 0 to `sensitivity`.
     delta : float
-        Delta at which `epsilon` is stated, in (0, 1).
+        Delta at which `epsilon` is stated, in [1e-290, 1); `curve` is never below 1e-300.
 
     Notes
     -----
@@ -338,7 +337,7 @@ class DiscreteGaussian(IntegerNoise):
 
     sigma: Annotated[float, checks.rule(checks.real, 0.125, 2**16)]
     sensitivity: Annotated[int, checks.rule(checks.integer, 1)] = 1
-    delta: Delta = 1e-5
+    delta: Annotated[float, checks.rule(checks.real, LEAST, 1, closed="[)")] = 1e-5
     exact = True
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ..mechanisms.separate import SeparateClient
+from ..mechanisms.client import SeparateClient
 from ..replay import ExactResult, exact_client
 from .base import FAILED, Line, as_json, cli, options, write
 from .target import listed

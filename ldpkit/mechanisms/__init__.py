@@ -11,16 +11,15 @@ from .base import FrequencyOracle, LocalRandomizer, Mechanism, SupportOracle, bu
 from .client import Client
 from .composite import BASES, RSFD, Repeated
 from .cpp import CPP, CPPGRR, CPPUE, PrivKV
-from .gaussian import AGM, GM
 from .gradient import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
 from .grr import AGRR, ASS, GRR, SS, FloorSS
 from .hashing import ABLH, ALH, AOLH, BLH, LHO, OLH
-from .histogram import ATHE, SHE, THE
+from .histogram import AGM, GM, SHE
 from .keyvalue import PCKV, PCKVGRR, PCKVUE, KeyValues
 from .process import ClientError
 from .program import Program
 from .recordings import recorded
-from .unary import ASUE, AUE, OUE, SUE, FaultyUE
+from .unary import ASUE, ATHE, AUE, OUE, SUE, THE, FaultyUE
 
 if TYPE_CHECKING:
     from ..beyond import (

@@ -168,10 +168,9 @@ class LocalRandomizer(Mechanism):
         """Return the values of n users who all hold `value`."""
         return np.full(n, value)
 
-    @abstractmethod
     def pair(self, pair: Input = None) -> Input:
         """Return the two audited inputs, after checking that reports can distinguish them; by
-        default the two inputs that are furthest apart.
+        default the two inputs that are furthest apart, which are the first and the last value.
 
         Raises
         ------
@@ -179,6 +178,7 @@ class LocalRandomizer(Mechanism):
             If one of them is not an input of the mechanism, or if both have the same distribution
             of reports.
         """
+        return pair_of_values(self.report_type, pair)
 
     def read(self, reports: Reports) -> Reports:
         """Return reports as arrays, in the form of `report_type`, after checking that this
@@ -216,9 +216,6 @@ class FrequencyOracle(LocalRandomizer):
         """The users' values, after checking them and the generator."""
         checks.generator(rng)
         return checks.values(values, self.k)
-
-    def pair(self, pair: Input = None) -> Pair:
-        return pair_of_values(self.report_type, pair)
 
     @abstractmethod
     def estimate(self, reports: Reports) -> Array | list[Array]:

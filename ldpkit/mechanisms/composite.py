@@ -189,14 +189,12 @@ class RSFD(FrequencyOracle):
         parts: tuple[ExactSupport, ...]
         parts = tuple(self.attribute(j).report_type for j in range(self.d))
         q, k = parts[0].q, min(self.sizes)
-        sampled = np.asarray(parts[0].pair_distribution())
-        none = np.array([q * (1 - q), q * (1 - q), q * q, (1 - q) ** 2])
-        if self.base == "GRR":
-            fake = np.array([1 / k, 1 / k, 0, 1 - 2 / k])
-        elif self.base.endswith("z"):
-            fake = none
-        else:
-            fake = (sampled + sampled[[1, 0, 2, 3]]) / k + (1 - 2 / k) * none
+        first = parts[0].pair_distribution()
+        fake = np.array([q * (1 - q), q * (1 - q), q * q, (1 - q) ** 2])  # of no value
+        if self.base == "GRR":  # a fake value is sent as it is
+            first, fake = np.eye(4)[[0, 3]]
+        if not self.base.endswith("z"):  # it is one of the pair, or another value
+            fake = (first + first[[1, 0, 2, 3]]) / k + (1 - 2 / k) * fake
         return Attributes(parts, tuple(fake.tolist()))
 
     def inputs(self, value: int, n: int) -> Array:
@@ -218,32 +216,28 @@ class RSFD(FrequencyOracle):
             fake = rng.integers(0, size, len(own))
             if self.base == "GRR":
                 out.append(np.where(sampled == j, mechanism.perturb(own, rng), fake))
-            else:  # -1 is no value: its encoding has no bit with rate p
-                none = np.full_like(own, -1) if self.base.endswith("z") else fake
-                out.append(
-                    _bits(np.where(sampled == j, own, none), size, mechanism.p, mechanism.q, rng)
-                )
+                continue
+            if self.base.endswith("z"):
+                fake[:] = -1  # no value: its encoding has no bit with rate p
+            sent = np.where(sampled == j, own, fake)
+            out.append(_bits(sent, size, mechanism.p, mechanism.q, rng))
         return out
 
     def support(self, j: int) -> Rates:
         """Probabilities ``(p, q)`` that component `j` supports the true value, and that it supports
         one given other value."""
-        mechanism, size = self.attribute(j), self.sizes[j]
-        if self.base == "GRR":
-            fake = 1 / size
-        elif self.base.endswith("z"):
-            fake = mechanism.q
-        else:
-            fake = mechanism.q + (mechanism.p - mechanism.q) / size
+        mechanism, grr = self.attribute(j), self.base == "GRR"
+        own, other = (1.0, 0.0) if grr else (mechanism.p, mechanism.q)  # of a fake value
+        fake = other + (0.0 if self.base.endswith("z") else (own - other) / self.sizes[j])
         p, q = (rate / self.d + (1 - 1 / self.d) * fake for rate in (mechanism.p, mechanism.q))
         return p, q
 
     def estimate(self, reports: Sequence[Array]) -> list[Array]:
         """Return a list of d arrays of unbiased frequency estimates."""
         out = []
-        for j, component in enumerate(self.read(reports)):
+        for j, part in enumerate(self.read(reports)):
             p, q = self.support(j)
-            out.append((self.attribute(j).support_counts(component) / len(component) - q) / (p - q))
+            out.append((self.attribute(j).support_counts(part) / len(part) - q) / (p - q))
         return out
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:

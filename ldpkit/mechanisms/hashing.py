@@ -79,10 +79,8 @@ class BLH(LocalHashing):
     epsilon: Epsilon
     exact = True
 
-    @property
-    def g(self) -> int:
-        """Hash range."""
-        return 2
+    g = 2
+    """Hash range."""
 
 
 @dataclass(frozen=True)

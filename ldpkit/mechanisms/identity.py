@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import store
-from .client import Client
+from .client import Client, SeparateClient
 from .program import Program
 from .recordings import Recordings
-from .separate import SeparateClient
 
 __all__ = ["digest", "identity"]
 

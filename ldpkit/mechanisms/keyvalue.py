@@ -54,19 +54,19 @@ class KeyValues:
     def __post_init__(self) -> None:
         k = checks.integer("k", self.k, 1, MAX_DOMAIN)
         keys, indptr = checks.values(self.keys, k, "keys"), checks.unmasked("indptr", self.indptr)
-        values = checks.numeric("values", self.values).astype(float)
+        values = checks.reals("values", self.values, -1, 1)
         checks.need(
             values.shape == keys.shape,
             f"values must have the shape {keys.shape} of keys, got {values.shape}",
         )
-        if not np.all(np.abs(values) <= 1):
-            bad = np.flatnonzero(~(np.abs(values) <= 1))[0]
-            raise ValueError(f"values must lie in [-1, 1], got {values[bad]:g} at position {bad}")
-        whole = indptr.ndim == 1 and indptr.size and np.issubdtype(indptr.dtype, np.integer)
-        if not whole or indptr[0] != 0 or indptr[-1] != keys.size or (np.diff(indptr) < 0).any():
-            raise ValueError(
-                f"indptr must rise from 0 to the number of pairs, {keys.size}, got {self.indptr!r}"
-            )
+        checks.need(
+            indptr.ndim == 1
+            and indptr.size
+            and indptr.dtype.kind in "iu"
+            and (indptr[0], indptr[-1]) == (0, keys.size)
+            and (indptr[1:] >= indptr[:-1]).all(),
+            f"indptr must rise from 0 to the number of pairs, {keys.size}, got {self.indptr!r}",
+        )
         checks.fix(self, indptr=indptr, keys=keys, values=values, k=k)
         twice = np.flatnonzero(np.diff(self._sorted[0]) == 0)
         if twice.size:
@@ -80,8 +80,8 @@ class KeyValues:
             pairs = [(key, value) for user in users for key, value in user]
         except (TypeError, ValueError) as error:
             raise ValueError(f"users must be lists of pairs (key, value), got {users!r}") from error
-        keys = np.array([key for key, _ in pairs]) if pairs else np.zeros(0, np.int64)
-        values = np.array([value for _, value in pairs]) if pairs else np.zeros(0)
+        none = np.zeros(0, np.int64), np.zeros(0)
+        keys, values = map(np.array, zip(*pairs)) if pairs else none
         return cls(np.cumsum([0, *map(len, users)]), keys, values, k)
 
     def __len__(self) -> int:
@@ -97,15 +97,10 @@ class KeyValues:
     def find(self, keys: Array) -> tuple[Array, Array]:
         """Look up one key per user; return whether each user holds the key, and the key's value (0
         if not held), both (n,)."""
-        code, order = self._sorted
-        wanted = np.arange(len(self)) * self.k + keys
+        (code, order), wanted = self._sorted, np.arange(len(self)) * self.k + keys
         at = np.searchsorted(code, wanted)
-        held = np.zeros(len(self), bool)
-        inside = at < code.size
-        held[inside] = code[at[inside]] == wanted[inside]
-        values = np.zeros(len(self))
-        values[held] = self.values[order[at[held]]]
-        return held, values
+        held = np.append(code, -1)[at] == wanted  # the place after the last pair holds no key
+        return held, np.where(held, np.append(self.values[order], 0.0)[at], 0.0)
 
     def truth(self) -> tuple[Array, Array]:
         """Return the true frequencies and means: the share of users who hold each key, and the mean
@@ -225,19 +220,13 @@ class PCKV(Mechanism):
 
     def _components(self, pairs: Sequence[Held]) -> tuple[Array, Array, Array]:
         """Return the keys that one user may sample, their probabilities, and the mean signs."""
-        user = KeyValues.of([pairs], self.k)
+        user, dummies = KeyValues.of([pairs], self.k), np.arange(self.k, self.d)
         size = user.keys.size
-        real = (
-            min(1.0, size / self.padding) if self.eta == "correct" or size >= self.padding else 0.0
-        )
-        weights = np.append(
-            np.full(size, real / max(size, 1)), np.full(self.padding, (1 - real) / self.padding)
-        )
-        return (
-            np.append(user.keys, np.arange(self.k, self.d)),
-            weights,
-            np.append(user.values, np.zeros(self.padding)),
-        )
+        sends = self.eta == "correct" or size >= self.padding
+        real = min(1.0, size / self.padding) if sends else 0.0
+        sizes, weights = (size, self.padding), (real / max(size, 1), (1 - real) / self.padding)
+        keys, means = np.append(user.keys, dummies), np.append(user.values, 0.0 * dummies)
+        return keys, np.repeat(weights, sizes), means
 
     def collect(self, sets: KeyValues, rng: Rng) -> tuple[Array, Array]:
         """Sample the server's counts of positive and of negative reports of each key, both (k,);
@@ -268,9 +257,8 @@ class PCKV(Mechanism):
         """Return the variance of one estimated frequency, for users with at most `padding`
         pairs."""
         held = (self.a + (self.padding - 1) * self.b) / self.padding
-        return support_variance(held, self.b, checked_frequency(frequency)) / checks.integer(
-            "n", n, 1
-        )
+        one = support_variance(held, self.b, checked_frequency(frequency))
+        return one / checks.integer("n", n, 1)
 
     def mean_variance(self, n: int, frequency: Numbers, mean: Numbers) -> Numbers:
         """Return the leading term (delta method, large n) of the variance of one estimated mean,
@@ -310,8 +298,8 @@ class PCKVUE(PCKV):
 
     def perturb(self, sets: KeyValues, rng: Rng) -> Array:
         """Return records, int8 array (n, d) of -1, 0, 1; `sets` are `KeyValues`."""
-        own = self.a * (1 - self.flip)
-        return _ternary(*self.sample(sets, rng), self.d, own, self.a * self.flip, self.b / 2, rng)
+        own, flipped = self.a * (1 - self.flip), self.a * self.flip
+        return _ternary(*self.sample(sets, rng), self.d, own, flipped, self.b / 2, rng)
 
     def sign_counts(self, reports: ArrayLike) -> tuple[Array, Array]:
         reports = checks.unmasked(f"reports of {self.name}", reports)

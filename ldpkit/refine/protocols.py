@@ -40,8 +40,7 @@ from ..mechanisms import (
 from ..mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, oracle, support_variance
 from ..mechanisms.grr import inclusion_rates, response_rates
 from ..mechanisms.hashing import LocalHashing
-from ..mechanisms.histogram import threshold_rates
-from ..mechanisms.unary import other_rate
+from ..mechanisms.unary import other_rate, threshold_rates
 from ..types import Array, ArrayLike, Numbers, Word
 from .pareto import ratios, select
 

@@ -26,7 +26,7 @@ from ldpkit.auditors import rad_bounds as bounds
 from ldpkit.auditors.calibrate import calibrate, rero_epsilon
 from ldpkit.auditors.rad import estimate_sd, invert_blackbox, rad_uniform
 from ldpkit.mechanisms import GRR, OUE, FloorSS
-from ldpkit.mechanisms.gaussian import gaussian_epsilon, gaussian_sigma, gdp_mu
+from ldpkit.mechanisms.histogram import gaussian_epsilon, gaussian_sigma, gdp_mu
 
 near = pytest.approx
 
