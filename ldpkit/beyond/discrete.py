@@ -268,7 +268,7 @@ class IntegerNoise(LocalRandomizer):
 
 
 @dataclass(frozen=True)
-class DiscreteLaplace(IntegerNoise):
+class DiscreteLaplace(IntegerNoise, exact=True):
     """Discrete Laplace (geometric) mechanism: an integer plus two-sided geometric noise.
 
     Parameters
@@ -289,7 +289,6 @@ class DiscreteLaplace(IntegerNoise):
 
     epsilon: Epsilon
     sensitivity: Annotated[int, checks.rule(checks.integer, 1, 2**20)] = 1
-    exact = True
 
     @property
     def rate(self) -> Fraction:
@@ -313,7 +312,7 @@ class DiscreteLaplace(IntegerNoise):
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian(IntegerNoise):
+class DiscreteGaussian(IntegerNoise, exact=True):
     """Discrete Gaussian mechanism: an integer plus integer noise with the weights of a Gaussian.
 
     Parameters
@@ -338,7 +337,6 @@ class DiscreteGaussian(IntegerNoise):
     sigma: Annotated[float, checks.rule(checks.real, 0.125, 2**16)]
     sensitivity: Annotated[int, checks.rule(checks.integer, 1)] = 1
     delta: Annotated[float, checks.rule(checks.real, LEAST, 1, closed="[)")] = 1e-5
-    exact = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -39,7 +39,7 @@ def _indices(values: Array, order: int, keep: float, rng: Rng) -> Array:
 
 
 @dataclass(frozen=True)
-class HR(SupportOracle):
+class HR(SupportOracle, exact=True):
     """Hadamard response: one index, which is likely if the value's row of a public matrix has a
     plus there.
 
@@ -61,7 +61,6 @@ class HR(SupportOracle):
 
     k: Annotated[int, checks.rule(checks.integer, 2, MAX_ORDER - 1)]
     epsilon: Epsilon
-    exact = True
 
     @property
     def order(self) -> int:
@@ -89,7 +88,7 @@ class HR(SupportOracle):
 
 
 @dataclass(frozen=True)
-class HM(SupportOracle):
+class HM(SupportOracle, exact=True):
     """Hadamard mechanism: a few random indices, and jointly perturbed signs of the value's row.
 
     Parameters
@@ -113,7 +112,6 @@ class HM(SupportOracle):
     k: Annotated[int, checks.rule(checks.integer, 2, MAX_ORDER)]
     epsilon: Epsilon
     t: Annotated[int, checks.rule(checks.integer, 1, 16)] = 1
-    exact = True
 
     @property
     def order(self) -> int:
@@ -173,7 +171,7 @@ class CountMeanSketch(SupportOracle):
 
 
 @dataclass(frozen=True)
-class CMS(CountMeanSketch):
+class CMS(CountMeanSketch, exact=True):
     """Count mean sketch: a public hash function, and a one-hot row of independently flipped signs.
 
     Parameters
@@ -196,8 +194,6 @@ class CMS(CountMeanSketch):
     fixed. Exact distributions are for these functions, including their collisions. Estimates are
     unbiased over the choice of the functions. Apple uses 65,536 functions of 1,024 cells.
     """
-
-    exact = True
 
     @property
     def p(self) -> float:
@@ -226,7 +222,7 @@ class CMS(CountMeanSketch):
 
 
 @dataclass(frozen=True)
-class HCMS(CountMeanSketch):
+class HCMS(CountMeanSketch, exact=True):
     """Hadamard count mean sketch: a public hash function, and one sign of the transformed one-hot
     row.
 
@@ -250,8 +246,6 @@ class HCMS(CountMeanSketch):
     second" attains the ratio ``e^eps``, if the two cells differ. The functions are public and
     fixed, as in `CMS`.
     """
-
-    exact = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

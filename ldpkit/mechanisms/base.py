@@ -69,8 +69,9 @@ class Mechanism(checks.Checked, ABC):
     epsilon, delta : float
         The claimed guarantee; ``epsilon = inf`` means that no guarantee is claimed.
     exact : bool
-        Whether the distribution of the `report_type` is exactly that of `perturb`. A class does not
-        inherit this flag: a subclass that does not set it is audited by real reports.
+        Whether the distribution of the `report_type` is exactly that of `perturb`. A class states
+        this by ``class Name(Base, exact=True)`` and does not inherit it: a subclass that does not
+        state it is audited by real reports.
     """
 
     exact: ClassVar[bool] = False
@@ -93,10 +94,10 @@ class Mechanism(checks.Checked, ABC):
     else:
         delta = 0.0
 
-    def __init_subclass__(cls, **more: object) -> None:
+    def __init_subclass__(cls, exact: bool = False, **more: object) -> None:
         super().__init_subclass__(**more)
         if "exact" not in vars(cls):
-            cls.exact = False
+            cls.exact = exact
         cls._client = cls.perturb
         stated = "name" in vars(cls) or "name" in vars(cls).get("__annotations__", ())
         if not stated and isinstance(getattr(cls, "name", ""), str):

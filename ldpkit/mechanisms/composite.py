@@ -120,7 +120,7 @@ def _checked_sizes(name: str, given: Input) -> int | tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class RSFD(FrequencyOracle):
+class RSFD(FrequencyOracle, exact=True):
     """Random sampling plus fake data over d attributes.
 
     Parameters
@@ -147,7 +147,6 @@ class RSFD(FrequencyOracle):
     d: Annotated[int, checks.rule(checks.integer, 2)]
     epsilon: Annotated[float, checks.rule(checks.real, 1e-6, 27)]
     base: Annotated[str, checks.rule(checks.one_of, BASES)] = "GRR"
-    exact = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -39,7 +39,7 @@ def response_rates(k: Numbers, epsilon: float, delta: float = 0.0) -> tuple[Numb
 
 
 @dataclass(frozen=True)
-class GRR(SupportOracle):
+class GRR(SupportOracle, exact=True):
     """Generalised randomised response (k-RR): the own value, or a uniform other value.
 
     Parameters
@@ -57,7 +57,6 @@ class GRR(SupportOracle):
 
     k: Domain
     epsilon: Epsilon
-    exact = True
 
     @property
     def report_type(self) -> Response:
@@ -80,7 +79,7 @@ class GRR(SupportOracle):
 
 
 @dataclass(frozen=True)
-class AGRR(GRR):
+class AGRR(GRR, exact=True):
     """Approximate GRR, which keeps the value a little more often than GRR, in exchange for a delta.
 
     Parameters
@@ -97,7 +96,6 @@ class AGRR(GRR):
     """
 
     delta: Delta
-    exact = True
 
 
 # --- subset selection
@@ -178,7 +176,7 @@ class SubsetSelection(SupportOracle):
 
 
 @dataclass(frozen=True)
-class SS(SubsetSelection):
+class SS(SubsetSelection, exact=True):
     """Subset selection: ``omega`` distinct values, of which the true value is the likeliest member.
 
     Parameters
@@ -197,7 +195,6 @@ class SS(SubsetSelection):
 
     k: Domain
     epsilon: Epsilon
-    exact = True
 
     @property
     def omega(self) -> int:
@@ -206,7 +203,7 @@ class SS(SubsetSelection):
 
 
 @dataclass(frozen=True)
-class FloorSS(SS):
+class FloorSS(SS, exact=True):
     """Subset selection with a subset size that is rounded down, as in the paper on reconstruction
     advantage.
 
@@ -220,8 +217,6 @@ class FloorSS(SS):
     ``omega = max(1, floor(k / (e^eps + 1)))``.
     """
 
-    exact = True
-
     @property
     def omega(self) -> int:
         """Subset size."""
@@ -229,7 +224,7 @@ class FloorSS(SS):
 
 
 @dataclass(frozen=True)
-class ASS(SubsetSelection):
+class ASS(SubsetSelection, exact=True):
     """Adaptive subset selection with a free subset size, which `ldpkit.refine.protocols.refine`
     chooses.
 
@@ -251,7 +246,6 @@ class ASS(SubsetSelection):
     k: Domain
     epsilon: Epsilon
     omega: int
-    exact = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -85,7 +85,7 @@ class NoisyHistogram(FrequencyOracle):
 
 
 @dataclass(frozen=True)
-class SHE(NoisyHistogram):
+class SHE(NoisyHistogram, exact=True):
     """Summation with histogram encoding: the one-hot vector plus Laplace noise.
 
     Parameters
@@ -113,7 +113,6 @@ class SHE(NoisyHistogram):
     k: Domain
     epsilon: Epsilon
     grid: Annotated[float | None, spacing] = None
-    exact = True
 
     @property
     def report_type(self) -> Laplace:
@@ -180,7 +179,7 @@ class _Gaussian(NoisyHistogram):
 
 
 @dataclass(frozen=True)
-class GM(_Gaussian):
+class GM(_Gaussian, exact=True):
     """Gaussian mechanism with the classical noise scale.
 
     Parameters
@@ -209,7 +208,6 @@ class GM(_Gaussian):
     epsilon: Annotated[float, checks.rule(checks.real, 1e-6, 1)]
     delta: Delta
     grid: Annotated[float | None, spacing] = None
-    exact = True
 
     @property
     def scale(self) -> float:
@@ -218,7 +216,7 @@ class GM(_Gaussian):
 
 
 @dataclass(frozen=True)
-class AGM(_Gaussian):
+class AGM(_Gaussian, exact=True):
     """Analytic Gaussian mechanism: the smallest noise with which the guarantee holds.
 
     Parameters
@@ -241,7 +239,6 @@ class AGM(_Gaussian):
     epsilon: Epsilon
     delta: Delta
     grid: Annotated[float | None, spacing] = None
-    exact = True
 
     @cached_property
     def scale(self) -> float:

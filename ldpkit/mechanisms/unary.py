@@ -79,7 +79,7 @@ class UnaryEncoding(SupportOracle):
 
 
 @dataclass(frozen=True)
-class SUE(UnaryEncoding):
+class SUE(UnaryEncoding, exact=True):
     """Symmetric unary encoding (basic RAPPOR): every bit is kept with the same probability.
 
     Parameters
@@ -96,7 +96,6 @@ class SUE(UnaryEncoding):
 
     k: Domain
     epsilon: Epsilon
-    exact = True
 
     @property
     def p(self) -> float:
@@ -110,7 +109,7 @@ class SUE(UnaryEncoding):
 
 
 @dataclass(frozen=True)
-class OUE(UnaryEncoding):
+class OUE(UnaryEncoding, exact=True):
     """Optimised unary encoding: a fair coin at the true value, and few ones elsewhere.
 
     Parameters
@@ -127,7 +126,6 @@ class OUE(UnaryEncoding):
 
     k: Domain
     epsilon: Epsilon
-    exact = True
 
     @property
     def p(self) -> float:
@@ -147,7 +145,7 @@ def other_rate(p: Numbers, epsilon: float) -> Numbers:
 
 
 @dataclass(frozen=True)
-class AUE(UnaryEncoding):
+class AUE(UnaryEncoding, exact=True):
     """Adaptive unary encoding with a free rate of the true bit, which `ldpkit.refine` chooses.
 
     Parameters
@@ -169,7 +167,6 @@ class AUE(UnaryEncoding):
     k: Domain
     epsilon: Epsilon
     p: Annotated[float, checks.rule(checks.real, 0, 1, closed="()")]
-    exact = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -186,7 +183,7 @@ class AUE(UnaryEncoding):
 
 
 @dataclass(frozen=True)
-class ASUE(UnaryEncoding):
+class ASUE(UnaryEncoding, exact=True):
     """Approximate symmetric unary encoding: `SUE` for (epsilon, delta)-LDP.
 
     Parameters
@@ -205,7 +202,6 @@ class ASUE(UnaryEncoding):
     k: Domain
     epsilon: Epsilon
     delta: Delta
-    exact = True
 
     @property
     def p(self) -> float:
@@ -222,7 +218,7 @@ class ASUE(UnaryEncoding):
 
 
 @dataclass(frozen=True)
-class FaultyUE(UnaryEncoding):
+class FaultyUE(UnaryEncoding, exact=True):
     """Unary encoding of pure-ldp 1.1.2, which leaks more than it claims, because the own bit is
     sampled twice.
 
@@ -245,7 +241,6 @@ class FaultyUE(UnaryEncoding):
     k: Domain
     epsilon: Epsilon
     protocol: Annotated[str, checks.rule(checks.one_of, ("SUE", "OUE"))] = "SUE"
-    exact = True
 
     @property
     def _intended(self) -> UnaryEncoding:
@@ -307,7 +302,7 @@ class ThresholdedHistogram(UnaryEncoding):
 
 
 @dataclass(frozen=True)
-class THE(ThresholdedHistogram):
+class THE(ThresholdedHistogram, exact=True):
     """Thresholding with histogram encoding: which noisy coordinates exceed a threshold.
 
     Parameters
@@ -324,8 +319,6 @@ class THE(ThresholdedHistogram):
     by bounded Brent search with SciPy's default tolerance, as in the audited code.
     """
 
-    exact = True
-
     @functools.cached_property
     def theta(self) -> float:
         """Threshold."""
@@ -340,7 +333,7 @@ class THE(ThresholdedHistogram):
 
 
 @dataclass(frozen=True)
-class ATHE(ThresholdedHistogram):
+class ATHE(ThresholdedHistogram, exact=True):
     """Adaptive thresholding with a free threshold, which `ldpkit.refine.protocols.refine` chooses.
 
     Parameters
@@ -358,4 +351,3 @@ class ATHE(ThresholdedHistogram):
     """
 
     theta: Annotated[float, checks.rule(checks.real, 0, 1)]
-    exact = True
