@@ -50,13 +50,11 @@ def lasts(top: Numbers, bottom: int, half: bool, state: State) -> tuple[bool, St
     2)`` if `half`, and the next state; x is in [0, 1]."""
     k = 1
     while True:  # the k-th coin is true with probability x / k, or x^2 / 2k
-        draw, state = below(bottom, state)
-        more, state = below(k, state)
-        goes = draw < top and more == 0
-        if half and goes:
+        goes, factor = True, 0
+        while goes and factor <= half:  # x / k, then x / 2
             draw, state = below(bottom, state)
-            more, state = below(2, state)
-            goes = draw < top and more == 0
+            more, state = below(2 if factor else k, state)
+            goes, factor = draw < top and more == 0, factor + 1
         if not goes:
             return k % 2 == 1, state
         k += 1

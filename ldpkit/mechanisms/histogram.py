@@ -15,9 +15,8 @@ import numpy as np
 import scipy
 
 from .. import checks
-from ..jit import kernel
 from ..reports import Gaussian, Laplace, Noisy
-from ..rng import State, first_state
+from ..rng import first_state
 from ..types import Array, ArrayLike, Numbers, Rng
 from .base import Delta, Domain, Epsilon, FrequencyOracle, checked_frequency
 from .grid import SLACK, histograms, residue, rounded, spacing
@@ -27,17 +26,6 @@ __all__ = [
     "NoisyHistogram", "SHE", "GM", "AGM", "gaussian_delta", "ADJACENCY", "gdp_mu", "gdp_epsilon",
     "rdp_epsilon", "gaussian_epsilon", "gaussian_sigma",
 ]  # fmt: skip
-
-
-@kernel
-def _noisy(values: Array, k: int, scale: float, state: State) -> Array:
-    out = np.empty((values.size, k))
-    for i in range(values.size):
-        state = laplace(out[i], state)
-        for u in range(k):
-            out[i, u] *= scale
-        out[i, values[i]] += 1
-    return out
 
 
 class NoisyHistogram(FrequencyOracle):
@@ -128,7 +116,10 @@ class SHE(NoisyHistogram, exact=True):
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
         users, state = self._users(values, rng), first_state(rng)
         if self.grid is None:
-            return _noisy(users, self.k, self.scale, state)
+            reports = np.empty((users.size, self.k))
+            laplace(reports.reshape(-1), self.scale, state)
+            reports[np.arange(users.size), users] += 1
+            return reports
         return histograms(users, self.k, self.grid, self.scale, state)
 
 

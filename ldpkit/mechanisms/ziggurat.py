@@ -92,11 +92,11 @@ def _sample(normal: bool, edges: Array, state: State) -> tuple[float, State]:
 
 
 @kernel
-def laplace(out: Array, state: State) -> State:
-    """Fill a row with Laplace noise of scale 1; return the next state."""
+def laplace(out: Array, scale: float, state: State) -> None:
+    """Fill a row with Laplace noise."""
     for j in range(out.size):
-        out[j], state = _sample(False, _LAPLACE, state)
-    return state
+        x, state = _sample(False, _LAPLACE, state)
+        out[j] = scale * x
 
 
 @kernel
