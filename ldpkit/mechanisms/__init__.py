@@ -54,23 +54,17 @@ __all__ = [
 ]
 # fmt: on
 
-# fmt: off
-_NAMES = (
-    "GRR", "SS", "FloorSS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO", "ASS", "AUE", "ALH",
-    "ATHE", "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM", "FaultyUE",
-)
-_BEYOND = (
-    "HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi", "Hybrid", "SW", "DiscreteLaplace",
-    "DiscreteGaussian",
-)
-# fmt: on
-_CALLED: dict[str, tuple[str, dict[str, str]]] = {  # name: class and fixed parameters
-    **{name: (name, {}) for name in _NAMES},
-    **{f"RSFD[{base}]": ("RSFD", {"base": base}) for base in BASES},
-    **{name: (name, {}) for name in _BEYOND},
+_OWN: dict[str, Callable[..., LocalRandomizer]] = {
+    m.__name__: m
+    for m in (GRR, SS, FloorSS, SUE, OUE, BLH, OLH, SHE, THE, LHO, ASS, AUE, ALH, ATHE,
+              AGRR, ASUE, ABLH, AOLH, GM, AGM, FaultyUE)
+} | {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}  # fmt: skip
+_BEYOND: dict[str, tuple[str, dict[str, str]]] = {  # name: class and fixed parameters
+    **{name: (name, {}) for name in ("HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi",
+                                     "Hybrid", "SW", "DiscreteLaplace", "DiscreteGaussian")},
     "dBitFlipPM": ("BucketFlip", {}),
     **{f"L-{name}": ("Chained", {"protocol": name}) for name in ("SUE", "OSUE", "OUE", "GRR")},
-}
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:  # of the names in `__all__`, only those of `beyond` get here
@@ -86,15 +80,16 @@ class _Mechanisms(Mapping[str, Callable[..., LocalRandomizer]]):
     used."""
 
     def __getitem__(self, name: str) -> Callable[..., LocalRandomizer]:
-        cls, fixed = _CALLED[name]
-        made = globals().get(cls) or __getattr__(cls)
-        return partial(made, **fixed) if fixed else made
+        if name in _OWN:
+            return _OWN[name]
+        cls, fixed = _BEYOND[name]
+        return partial(__getattr__(cls), **fixed) if fixed else __getattr__(cls)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_CALLED)
+        return iter((*_OWN, *_BEYOND))
 
     def __len__(self) -> int:
-        return len(_CALLED)
+        return len(_OWN) + len(_BEYOND)
 
 
 MECHANISMS = _Mechanisms()
