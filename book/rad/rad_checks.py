@@ -10,7 +10,7 @@ from ldpkit.attacks.reconstruct import finite_distribution, rad_exact
 from ldpkit.auditors import calibrate
 from ldpkit.auditors.rad import PROTOCOLS, rad_audit, rad_uniform, rero_epsilon
 from ldpkit.mechanisms import OUE
-from ldpkit.mechanisms.central import gaussian_sigma
+from ldpkit.mechanisms.histogram import gaussian_sigma
 from ldpkit.rng import generator
 
 OTHER = "Other data: the paper's census and hospital records cannot be passed on."

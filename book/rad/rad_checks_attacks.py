@@ -11,7 +11,7 @@ from ldpbook import paper_values, plots
 from ldpkit import stats
 from ldpkit.auditors import rad_audit
 from ldpkit.auditors.rad import PROTOCOLS, estimate_sd, rad_uniform
-from ldpkit.mechanisms.central import gaussian_epsilon
+from ldpkit.mechanisms.histogram import gaussian_epsilon
 
 STEPS = 100
 

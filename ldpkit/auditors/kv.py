@@ -19,8 +19,7 @@ from .. import checks
 from ..mechanisms import KEY_VALUE, SupportOracle
 from ..mechanisms.base import build, oracle
 from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
-from ..mechanisms.keyvalue import KeyValues
-from ..mechanisms.pckv import PCKV, PCKVUE
+from ..mechanisms.keyvalue import PCKV, PCKVUE, KeyValues
 from ..reports.base import alphabet, chosen
 from ..types import Array, Held, Word
 from .count_ratio import Compared, Draw, Groups

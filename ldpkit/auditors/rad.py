@@ -28,7 +28,7 @@ from .. import checks, stats
 from ..attacks.base import Guess, success_rate
 from ..mechanisms import ASS, GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON, build
-from ..mechanisms.subset import SubsetSelection
+from ..mechanisms.grr import SubsetSelection
 from ..rng import generator
 from ..types import Word
 from .base import Auditor

@@ -12,11 +12,11 @@ import scipy
 
 from .. import checks
 from ..jit import kernel
-from ..mechanisms.base import MIN_EPSILON, Delta, Epsilon, LocalRandomizer, pair_of_values
+from ..mechanisms.base import MIN_EPSILON, Epsilon, LocalRandomizer
 from ..reports import ReportType
 from ..reports.base import shaped
 from ..rng import State, first_state, next_word
-from ..types import Array, ArrayLike, Input, Numbers, Pair, Rates, Reports, Rng
+from ..types import Array, ArrayLike, Numbers, Pair, Rates, Reports, Rng
 
 __all__ = ["DiscreteGaussian", "DiscreteLaplace", "Integers", "LaplaceIntegers", "GaussianIntegers"]
 
@@ -24,6 +24,8 @@ FARTHEST = 2**62
 """Largest absolute report that is read. Noise beyond it has a probability below e^-(10^6)."""
 STEEPEST = 8.0
 """Largest quotient of sensitivity and sigma of discrete Gaussian noise."""
+LEAST = 1e-290
+"""Smallest delta at which an epsilon can be stated."""
 _FINE, _FINER = 2**40, 2**32  # denominators of a rate and of a standard deviation
 _WIDTH = 40  # standard deviations in the table; noise beyond has a probability below e^-799
 
@@ -48,13 +50,11 @@ def lasts(top: Numbers, bottom: int, half: bool, state: State) -> tuple[bool, St
     2)`` if `half`, and the next state; x is in [0, 1]."""
     k = 1
     while True:  # the k-th coin is true with probability x / k, or x^2 / 2k
-        draw, state = below(bottom, state)
-        more, state = below(k, state)
-        goes = draw < top and more == 0
-        if half and goes:
+        goes, factor = True, 0
+        while goes and factor <= half:  # x / k, then x / 2
             draw, state = below(bottom, state)
-            more, state = below(2, state)
-            goes = draw < top and more == 0
+            more, state = below(2 if factor else k, state)
+            goes, factor = draw < top and more == 0, factor + 1
         if not goes:
             return k % 2 == 1, state
         k += 1
@@ -244,9 +244,6 @@ class IntegerNoise(LocalRandomizer):
 
     sensitivity: int
 
-    def pair(self, pair: Input = None) -> Pair:
-        return pair_of_values(self.report_type, pair)
-
     def _users(self, values: ArrayLike, rng: Rng) -> tuple[Array, State]:
         """The users' values and a first state, after checking the values and the generator."""
         checks.generator(rng)
@@ -269,7 +266,7 @@ class IntegerNoise(LocalRandomizer):
 
 
 @dataclass(frozen=True)
-class DiscreteLaplace(IntegerNoise):
+class DiscreteLaplace(IntegerNoise, exact=True):
     """Discrete Laplace (geometric) mechanism: an integer plus two-sided geometric noise.
 
     Parameters
@@ -290,8 +287,6 @@ class DiscreteLaplace(IntegerNoise):
 
     epsilon: Epsilon
     sensitivity: Annotated[int, checks.rule(checks.integer, 1, 2**20)] = 1
-    name = "DiscreteLaplace"
-    exact = True
 
     @property
     def rate(self) -> Fraction:
@@ -315,7 +310,7 @@ class DiscreteLaplace(IntegerNoise):
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian(IntegerNoise):
+class DiscreteGaussian(IntegerNoise, exact=True):
     """Discrete Gaussian mechanism: an integer plus integer noise with the weights of a Gaussian.
 
     Parameters
@@ -325,7 +320,7 @@ class DiscreteGaussian(IntegerNoise):
     sensitivity : int
         Largest input, at most ``8 sigma``. Inputs are the integers from 0 to `sensitivity`.
     delta : float
-        Delta at which `epsilon` is stated, in (0, 1).
+        Delta at which `epsilon` is stated, in [1e-290, 1); `curve` is never below 1e-300.
 
     Notes
     -----
@@ -339,9 +334,7 @@ class DiscreteGaussian(IntegerNoise):
 
     sigma: Annotated[float, checks.rule(checks.real, 0.125, 2**16)]
     sensitivity: Annotated[int, checks.rule(checks.integer, 1)] = 1
-    delta: Delta = 1e-5
-    name = "DiscreteGaussian"
-    exact = True
+    delta: Annotated[float, checks.rule(checks.real, LEAST, 1, closed="[)")] = 1e-5
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -160,7 +160,7 @@ def _collisions(form: Seeded, one: int, two: int) -> float:
 
 
 @dataclass(frozen=True)
-class FLH(LocalHashing):
+class FLH(LocalHashing, exact=True):
     """Local hashing by the functions of packages; fast local hashing if the seeds are few.
 
     Parameters
@@ -194,8 +194,6 @@ class FLH(LocalHashing):
     g: Annotated[int, checks.rule(checks.integer, 2, 2**15)]
     seeds: Annotated[int | None, checks.rule(checks.integer, 1, 2**32)] = None
     family: Annotated[str, checks.rule(checks.one_of, FAMILIES)] = FAMILIES[0]
-    name = "FLH"
-    exact = True
 
     @property
     def q(self) -> float:

@@ -84,7 +84,7 @@ class Finite(ReportType):
 
 
 @dataclass(frozen=True)
-class FiniteMechanism(LocalRandomizer):
+class FiniteMechanism(LocalRandomizer, exact=True):
     """A protocol with finitely many values and reports, given by its probabilities.
 
     Parameters
@@ -104,7 +104,6 @@ class FiniteMechanism(LocalRandomizer):
     """
 
     matrix: Any
-    name, exact = "FiniteMechanism", True
 
     def __post_init__(self) -> None:
         laws = checks.reals("matrix", self.matrix)

@@ -27,7 +27,7 @@ __all__ = ["Chained", "BucketFlip"]
 
 
 @dataclass(frozen=True)
-class Chained(FrequencyOracle):
+class Chained(FrequencyOracle, exact=True):
     """Two rounds of noise: a permanent round, and a second round that is fresh in every collection.
 
     Parameters
@@ -56,7 +56,6 @@ class Chained(FrequencyOracle):
     first: float
     tau: Annotated[int, checks.rule(checks.integer, 1, MAX_ROUNDS)] = 1
     protocol: Annotated[str, checks.rule(checks.one_of, ("SUE", "OSUE", "OUE", "GRR"))] = "SUE"
-    exact = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -141,7 +140,7 @@ class Chained(FrequencyOracle):
 
 
 @dataclass(frozen=True)
-class BucketFlip(FrequencyOracle):
+class BucketFlip(FrequencyOracle, exact=True):
     """dBitFlipPM: perturbed bits of some buckets of the domain, sampled once and sent every time.
 
     Parameters
@@ -167,7 +166,6 @@ class BucketFlip(FrequencyOracle):
     buckets: int
     bits: int
     name = "dBitFlipPM"
-    exact = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

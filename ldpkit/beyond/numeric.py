@@ -72,7 +72,7 @@ def _reports(report_type: Interval, values: Array, rng: Rng) -> Array:
 
 
 @dataclass(frozen=True)
-class PM(NumberOracle):
+class PM(NumberOracle, exact=True):
     """Piecewise mechanism: a real number, which is likelier in an interval around the input than
     elsewhere.
 
@@ -96,8 +96,6 @@ class PM(NumberOracle):
     """
 
     epsilon: Epsilon
-    name = "PM"
-    exact = True
 
     @property
     def bound(self) -> float:
@@ -125,7 +123,7 @@ class PM(NumberOracle):
 
 
 @dataclass(frozen=True)
-class Duchi(NumberOracle):
+class Duchi(NumberOracle, exact=True):
     """Duchi's mechanism: one of two numbers; the number nearer to the input is sent more often.
 
     Parameters
@@ -141,8 +139,6 @@ class Duchi(NumberOracle):
     """
 
     epsilon: Epsilon
-    name = "Duchi"
-    exact = True
 
     @property
     def bound(self) -> float:
@@ -171,7 +167,7 @@ _TURN = math.log(
 
 
 @dataclass(frozen=True)
-class Hybrid(NumberOracle):
+class Hybrid(NumberOracle, exact=True):
     """Hybrid mechanism: the piecewise mechanism or Duchi's, chosen at random for a small variance.
 
     Parameters
@@ -190,8 +186,6 @@ class Hybrid(NumberOracle):
     """
 
     epsilon: Epsilon
-    name = "Hybrid"
-    exact = True
 
     @property
     def share(self) -> float:
@@ -217,7 +211,7 @@ class Hybrid(NumberOracle):
 
 
 @dataclass(frozen=True)
-class SW(NumberOracle):
+class SW(NumberOracle, exact=True):
     """Square wave: a real number, which is likelier within a fixed distance of the input than
     farther away.
 
@@ -236,8 +230,6 @@ class SW(NumberOracle):
     """
 
     epsilon: Epsilon
-    name = "SW"
-    exact = True
     low, high = 0, 1
 
     @property

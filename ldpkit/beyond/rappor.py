@@ -187,7 +187,7 @@ def _sums(report_type: BloomWeeks, n: int) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class RAPPOR(SupportOracle):
+class RAPPOR(SupportOracle, exact=True):
     """RAPPOR with a Bloom filter: a value has several bits, which get permanent noise and then
     fresh noise.
 
@@ -237,8 +237,6 @@ class RAPPOR(SupportOracle):
     keep: Annotated[float, checks.rule(checks.real, 0, 1)] = 1.0
     flip: Annotated[float, checks.rule(checks.real, 0, 1)] = 0.0
     tau: Annotated[int | None, checks.rule(checks.integer, 1, MAX_ROUNDS)] = None
-    name = "RAPPOR"
-    exact = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,33 +1,166 @@
-"""Count mean sketches: a client hashes the value with one of a few public functions. Then it
-perturbs the signs of a one-hot row, or one sign of the row's Hadamard transform."""
+"""Protocols of a few signs: Hadamard response, the Hadamard mechanism, and count mean sketches.
+
+Each value has a row of a public matrix. It is the row's signs that decide which reports are likely,
+or the client sends some of the signs. In a sketch the row belongs to a cell, to which a public hash
+function maps the value.
+"""
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 
 from .. import checks
+from ..jit import kernel
 from ..mechanisms.base import Domain, Epsilon, SupportOracle
-from ..reports import HashedSigns, Sketch
+from ..mechanisms.grr import GRR, respond
+from ..reports import HashedSigns, Index, Signs, Sketch
+from ..reports.hadamard import plus, words
 from ..types import Array, ArrayLike, Rng
-from .hadamard import answers
 
-__all__ = ["CMS", "HCMS", "CountMeanSketch"]
+__all__ = ["HM", "HR", "CMS", "HCMS", "CountMeanSketch"]
+
+MAX_ORDER = 2**20
+"""Largest order of the matrix, because distributions are listed index by index."""
 
 
+@kernel
+def _indices(values: Array, order: int, keep: float, rng: Rng) -> Array:
+    """Sample one index per user: uniform in the value's half with probability `keep`, otherwise
+    uniform in the other half; int array (n,)."""
+    out = np.empty(values.size, np.int64)
+    for i in range(values.size):
+        row, index = values[i] + 1, int(rng.random() * order)
+        if plus(row, index) != (rng.random() < keep):
+            index ^= row & -row  # flipping the row's lowest one maps each half onto the other
+        out[i] = index
+    return out
+
+
+@dataclass(frozen=True)
+class HR(SupportOracle, exact=True):
+    """Hadamard response: one index, which is likely if the value's row of a public matrix has a
+    plus there.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, in [2, 2^20 - 1].
+    epsilon : float
+        Privacy budget, in [1e-6, 30].
+
+    Notes
+    -----
+    The matrix has order ``K = 2^ceil(log2(k + 1))``. Value x has row ``x + 1``, with a plus at the
+    indices y that share an even number of binary ones with ``x + 1``. A report lies in this half
+    with ``p = e^eps / (1 + e^eps)`` and is uniform in either half (Acharya, Sun and Zhang 2019, for
+    one block). Therefore any other value is supported with ``q = 1/2``. The event "a plus for the
+    first value and not for the second" attains the ratio ``e^eps``.
+    """
+
+    k: Annotated[int, checks.rule(checks.integer, 2, MAX_ORDER - 1)]
+    epsilon: Epsilon
+
+    @property
+    def order(self) -> int:
+        """Order of the matrix."""
+        return 2 ** math.ceil(math.log2(self.k + 1))
+
+    @property
+    def p(self) -> float:
+        """Probability of an index in the true value's half."""
+        return 1 / (1 + math.exp(-self.epsilon))
+
+    @property
+    def q(self) -> float:
+        """Probability of an index in the half of one given other value."""
+        return 0.5
+
+    @property
+    def report_type(self) -> Index:
+        """One index."""
+        return Index(self.k, self.order, self.p)
+
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
+        """Return indices, int array (n,); see `Mechanism.perturb`."""
+        return _indices(self._users(values, rng), self.order, self.p, rng)
+
+
+@dataclass(frozen=True)
+class HM(SupportOracle, exact=True):
+    """Hadamard mechanism: a few random indices, and jointly perturbed signs of the value's row.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, in [2, 2^20].
+    epsilon : float
+        Privacy budget, in [1e-6, 30].
+    t : int
+        Number of indices, in [1, 16].
+
+    Notes
+    -----
+    Value x has row x of the matrix of order ``2^ceil(log2(k))``. The indices are independent and
+    public. Of the ``2^t`` vectors of signs the true one is sent with probability ``p = e^eps /
+    (e^eps + 2^t - 1)``, as in `GRR`. This is local hashing with ``g = 2^t`` cells, in which two
+    values share a cell with probability exactly ``1/g`` (Cormode, Maddock and Maple 2021). The
+    event "signs of the first value and not of the second" attains the ratio ``e^eps``.
+    """
+
+    k: Annotated[int, checks.rule(checks.integer, 2, MAX_ORDER)]
+    epsilon: Epsilon
+    t: Annotated[int, checks.rule(checks.integer, 1, 16)] = 1
+
+    @property
+    def order(self) -> int:
+        """Order of the matrix."""
+        return 2 ** math.ceil(math.log2(self.k))
+
+    @property
+    def p(self) -> float:
+        """Probability of the true value's signs."""
+        return GRR(2**self.t, self.epsilon).p
+
+    @property
+    def q(self) -> float:
+        """Probability of the signs of one given other value."""
+        return 0.5**self.t
+
+    @property
+    def report_type(self) -> Signs:
+        """Indices and signs."""
+        return Signs(self.k, self.order, self.t, self.p)
+
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
+        """Return a structured array (n,) with ``indices`` and ``signs``; see
+        `Mechanism.perturb`."""
+        values = self._users(values, rng)
+        reports = np.empty(values.size, self.report_type.form)
+        reports["indices"] = rng.integers(0, self.order, (values.size, self.t))
+        reports["signs"] = answers(values, reports["indices"], self.p, rng)
+        return reports
+
+
+def answers(rows: Array, indices: Array, p: float, rng: Rng) -> Array:
+    """Return the signs of each user's row at the indices with probability `p`, otherwise uniform
+    other signs; int array (n,)."""
+    truth = words(rows[:, None], indices)[:, 0]
+    return respond(truth, 2 ** indices.shape[1], p, rng)
+
+
+# --- count mean sketches
+
+
+@dataclass(frozen=True)
 class CountMeanSketch(SupportOracle):
-    """Base of the protocols with public hash functions."""
+    """Base of the protocols with public hash functions, whose parameters are those of `CMS`."""
 
-    if TYPE_CHECKING:
-
-        @property
-        def m(self) -> int:
-            """Number of cells of a hash function."""
-
-        @property
-        def hashes(self) -> int:
-            """Number of hash functions."""
+    k: Domain
+    epsilon: Epsilon
+    m: Annotated[int, checks.rule(checks.integer, 2, 2**16)] = 64
+    hashes: Annotated[int, checks.rule(checks.integer, 1, 2**16)] = 256
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -38,7 +171,7 @@ class CountMeanSketch(SupportOracle):
 
 
 @dataclass(frozen=True)
-class CMS(CountMeanSketch):
+class CMS(CountMeanSketch, exact=True):
     """Count mean sketch: a public hash function, and a one-hot row of independently flipped signs.
 
     Parameters
@@ -61,13 +194,6 @@ class CMS(CountMeanSketch):
     fixed. Exact distributions are for these functions, including their collisions. Estimates are
     unbiased over the choice of the functions. Apple uses 65,536 functions of 1,024 cells.
     """
-
-    k: Domain
-    epsilon: Epsilon
-    m: Annotated[int, checks.rule(checks.integer, 2, 2**16)] = 64
-    hashes: Annotated[int, checks.rule(checks.integer, 1, 2**16)] = 256
-    name = "CMS"
-    exact = True
 
     @property
     def p(self) -> float:
@@ -96,7 +222,7 @@ class CMS(CountMeanSketch):
 
 
 @dataclass(frozen=True)
-class HCMS(CountMeanSketch):
+class HCMS(CountMeanSketch, exact=True):
     """Hadamard count mean sketch: a public hash function, and one sign of the transformed one-hot
     row.
 
@@ -120,13 +246,6 @@ class HCMS(CountMeanSketch):
     second" attains the ratio ``e^eps``, if the two cells differ. The functions are public and
     fixed, as in `CMS`.
     """
-
-    k: Domain
-    epsilon: Epsilon
-    m: Annotated[int, checks.rule(checks.integer, 2, 2**16)] = 64
-    hashes: Annotated[int, checks.rule(checks.integer, 1, 2**16)] = 256
-    name = "HCMS"
-    exact = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

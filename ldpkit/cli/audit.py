@@ -12,7 +12,7 @@ from ..auditors import Audit
 from ..auditors.result import PairResult, Row, finite
 from ..jit import CACHE
 from ..mechanisms import MECHANISMS, takes
-from ..mechanisms.separate import SeparateClient
+from ..mechanisms.client import SeparateClient
 from ..replay import ExactResult, exact_client
 from ..reports.base import ROUTES, log_ratio
 from ..types import Pair, Word

@@ -23,8 +23,7 @@ from ..mechanisms import (
     recorded,
     takes,
 )
-from ..mechanisms.client import FORMS, ON_ERROR
-from ..mechanisms.separate import SeparateClient
+from ..mechanisms.client import FORMS, ON_ERROR, SeparateClient
 from ..reports.anything import parsed
 from .base import described, options, together
 

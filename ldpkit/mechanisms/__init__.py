@@ -9,30 +9,36 @@ from .. import checks
 from ..types import Word
 from .base import FrequencyOracle, LocalRandomizer, Mechanism, SupportOracle, build
 from .client import Client
+from .composite import BASES, RSFD, Repeated
 from .cpp import CPP, CPPGRR, CPPUE, PrivKV
-from .gaussian import AGM, GM
 from .gradient import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
-from .grr import AGRR, GRR
+from .grr import AGRR, ASS, GRR, SS, FloorSS
 from .hashing import ABLH, ALH, AOLH, BLH, LHO, OLH
-from .histogram import ATHE, SHE, THE
-from .keyvalue import KeyValues
-from .longitudinal import Repeated
-from .multidimensional import BASES, RSFD
-from .pckv import PCKV, PCKVGRR, PCKVUE
+from .histogram import AGM, GM, SHE
+from .keyvalue import PCKV, PCKVGRR, PCKVUE, KeyValues
 from .process import ClientError, Program
 from .recordings import recorded
-from .subset import ASS, SS, FloorSS
-from .unary import ASUE, AUE, OUE, SUE, FaultyUE
+from .unary import ASUE, ATHE, AUE, OUE, SUE, THE, FaultyUE
 
 if TYPE_CHECKING:
-    from ..beyond.discrete import DiscreteGaussian, DiscreteLaplace
-    from ..beyond.fast_hashing import FLH
-    from ..beyond.finite import FiniteMechanism
-    from ..beyond.hadamard import HM, HR
-    from ..beyond.longitudinal import BucketFlip, Chained
-    from ..beyond.numeric import PM, SW, Duchi, Hybrid, NumberOracle
-    from ..beyond.rappor import RAPPOR
-    from ..beyond.sketch import CMS, HCMS
+    from ..beyond import (
+        CMS,
+        FLH,
+        HCMS,
+        HM,
+        HR,
+        PM,
+        RAPPOR,
+        SW,
+        BucketFlip,
+        Chained,
+        DiscreteGaussian,
+        DiscreteLaplace,
+        Duchi,
+        FiniteMechanism,
+        Hybrid,
+        NumberOracle,
+    )
 
 # fmt: off
 __all__ = [
@@ -48,22 +54,20 @@ __all__ = [
 # fmt: on
 
 _OWN: dict[str, Callable[..., LocalRandomizer]] = {
-    m.name: m
+    m.__name__: m
     for m in (GRR, SS, FloorSS, SUE, OUE, BLH, OLH, SHE, THE, LHO, ASS, AUE, ALH, ATHE,
               AGRR, ASUE, ABLH, AOLH, GM, AGM, FaultyUE)
+} | {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}  # fmt: skip
+_BEYOND: dict[str, tuple[str, dict[str, str]]] = {  # name: class and fixed parameters
+    **{name: (name, {}) for name in ("HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi",
+                                     "Hybrid", "SW", "DiscreteLaplace", "DiscreteGaussian")},
+    "dBitFlipPM": ("BucketFlip", {}),
+    **{f"L-{name}": ("Chained", {"protocol": name}) for name in ("SUE", "OSUE", "OUE", "GRR")},
 }  # fmt: skip
-_OWN |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}
-
-_BEYOND = ("HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi", "Hybrid", "SW",
-           "DiscreteLaplace", "DiscreteGaussian",
-           "NumberOracle", "BucketFlip", "Chained", "FiniteMechanism")  # fmt: skip
-_LATER: dict[str, tuple[str, dict[str, str]]] = {name: (name, {}) for name in _BEYOND[:-4]}
-_LATER |= {"dBitFlipPM": ("BucketFlip", {})}
-_LATER |= {f"L-{name}": ("Chained", {"protocol": name}) for name in ("SUE", "OSUE", "OUE", "GRR")}
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _BEYOND:
+def __getattr__(name: str) -> Any:  # of the names in `__all__`, only those of `beyond` get here
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from .. import beyond
 
@@ -71,20 +75,20 @@ def __getattr__(name: str) -> Any:
 
 
 class _Mechanisms(Mapping[str, Callable[..., LocalRandomizer]]):
-    """The mechanisms by name; a file of `ldpkit.beyond` is imported when one of its mechanisms is
-    first used."""
+    """The mechanisms by name; `ldpkit.beyond` is imported when one of its mechanisms is first
+    used."""
 
     def __getitem__(self, name: str) -> Callable[..., LocalRandomizer]:
         if name in _OWN:
             return _OWN[name]
-        cls, fixed = _LATER[name]
+        cls, fixed = _BEYOND[name]
         return partial(__getattr__(cls), **fixed) if fixed else __getattr__(cls)
 
     def __iter__(self) -> Iterator[str]:
-        yield from (*_OWN, *_LATER)
+        return iter((*_OWN, *_BEYOND))
 
     def __len__(self) -> int:
-        return len(_OWN) + len(_LATER)
+        return len(_OWN) + len(_BEYOND)
 
 
 MECHANISMS = _Mechanisms()

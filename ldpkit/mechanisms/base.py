@@ -65,12 +65,13 @@ class Mechanism(checks.Checked, ABC):
     Attributes
     ----------
     name : str
-        Abbreviation in the literature.
+        Abbreviation in the literature; the name of the class if the class states no other.
     epsilon, delta : float
         The claimed guarantee; ``epsilon = inf`` means that no guarantee is claimed.
     exact : bool
-        Whether the distribution of the `report_type` is exactly that of `perturb`. A class does not
-        inherit this flag: a subclass that does not set it is audited by real reports.
+        Whether the distribution of the `report_type` is exactly that of `perturb`. A class states
+        this by ``class Name(Base, exact=True)`` and does not inherit it: a subclass that does not
+        state it is audited by real reports.
     """
 
     exact: ClassVar[bool] = False
@@ -93,12 +94,13 @@ class Mechanism(checks.Checked, ABC):
     else:
         delta = 0.0
 
-    def __init_subclass__(cls, **more: object) -> None:
+    def __init_subclass__(cls, exact: bool = False, **more: object) -> None:
         super().__init_subclass__(**more)
         if "exact" not in vars(cls):
-            cls.exact = False
+            cls.exact = exact
         cls._client = cls.perturb
-        if isinstance(getattr(cls, "name", None), str) and "name" not in vars(cls):
+        stated = "name" in vars(cls) or "name" in vars(cls).get("__annotations__", ())
+        if not stated and isinstance(getattr(cls, "name", ""), str):
             # a subclass does not take its parent's name, because it may behave differently
             cls.name = cls.__name__  # type: ignore[method-assign, assignment]  # a property of some
 
@@ -167,10 +169,9 @@ class LocalRandomizer(Mechanism):
         """Return the values of n users who all hold `value`."""
         return np.full(n, value)
 
-    @abstractmethod
     def pair(self, pair: Input = None) -> Input:
         """Return the two audited inputs, after checking that reports can distinguish them; by
-        default the two inputs that are furthest apart.
+        default the two inputs that are furthest apart, which are the first and the last value.
 
         Raises
         ------
@@ -178,6 +179,7 @@ class LocalRandomizer(Mechanism):
             If one of them is not an input of the mechanism, or if both have the same distribution
             of reports.
         """
+        return pair_of_values(self.report_type, pair)
 
     def read(self, reports: Reports) -> Reports:
         """Return reports as arrays, in the form of `report_type`, after checking that this
@@ -215,9 +217,6 @@ class FrequencyOracle(LocalRandomizer):
         """The users' values, after checking them and the generator."""
         checks.generator(rng)
         return checks.values(values, self.k)
-
-    def pair(self, pair: Input = None) -> Pair:
-        return pair_of_values(self.report_type, pair)
 
     @abstractmethod
     def estimate(self, reports: Reports) -> Array | list[Array]:

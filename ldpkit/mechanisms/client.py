@@ -20,7 +20,7 @@ from ..types import Array, ArrayLike, Input, Pair, Reports, Rng, Row, Word
 from .base import MAX_DOMAIN, LocalRandomizer, pair_of_values
 from .process import ClientError, NoClientError, Process
 
-__all__ = ["Client", "load", "named"]
+__all__ = ["Client", "SeparateClient", "load", "named"]
 
 
 FORMS: dict[str, Callable[[int], ReportType]] = {
@@ -324,3 +324,41 @@ class Client(LocalRandomizer):
         twice = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] >= 0)
         self._need(not twice.any(), wanted, "a repeated value")
         return out
+
+
+@dataclass(frozen=True)
+class SeparateClient(Client):
+    """A client whose `function` is the process that imports and calls it."""
+
+    function: Process
+
+    @classmethod
+    def of(cls, path: str, threads: int = 1, **fields: Word) -> "SeparateClient":
+        """Return the client ``"module:function"``, of which so many `threads` may ask at a time;
+        the other `fields` are those of `Client`.
+
+        Raises
+        ------
+        ClientError
+            If the client cannot be imported.
+        """
+        make = functools.partial(named, path, **fields)
+        return cls(Process(f"client {path}", make, threads), name=path, **fields)
+
+    @functools.cached_property
+    def batched(self) -> bool:
+        return self.function.batched
+
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
+        """Return the client's reports; the generator goes on from where the client left it."""
+        if not self.batched:  # such a client gets no generator
+            return self.function(Client.perturb, values, None)
+        reports, rng.bit_generator.state = self.function(_perturb, values, rng)
+        return reports
+
+    def afresh(self, values: Array, seed: int) -> Array | None:
+        return self.function(Client.afresh, values, seed)
+
+
+def _perturb(client: Client, values: ArrayLike, rng: Rng) -> tuple[Array, Any]:
+    return client.perturb(values, rng), rng.bit_generator.state

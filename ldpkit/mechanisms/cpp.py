@@ -117,26 +117,19 @@ class CPP(Mechanism):
         ``None``."""
         if means is None:
             means = self.points.reshape(-1, 2).mean(axis=1) * np.ones((self.k, 1))
-        means = checks.numeric("means", means)
+        means = checks.reals("means", means, -1, 1)
         checks.need(
-            means.shape == (self.k, self.buckets // 2) and np.all(np.abs(means) <= 1),
-            f"means must be a ({self.k}, {self.buckets // 2}) array within [-1, 1], got shape"
-            f" {means.shape}",
+            means.shape == (self.k, self.buckets // 2),
+            f"means must be a ({self.k}, {self.buckets // 2}) array, got shape {means.shape}",
         )
         return means
 
     def place(self, values: ArrayLike) -> tuple[Array, Array]:
         """Return the bucket of each value and the probability that the value is rounded to the left
         slot; a boundary between two buckets belongs to the left one."""
-        values = checks.numeric("values", values).astype(float)
-        if not np.all(np.abs(values) <= 1):
-            raise ValueError(
-                f"values must lie in [-1, 1], got {values[~(np.abs(values) <= 1)][0]:g}"
-            )
-        width = 4 / self.buckets
-        bucket = np.clip(
-            np.ceil((values + 1) / width).astype(np.int64) - 1, 0, self.buckets // 2 - 1
-        )
+        values, width = checks.reals("values", values, -1, 1), 4 / self.buckets
+        at = np.ceil((values + 1) / width).astype(np.int64) - 1
+        bucket = np.clip(at, 0, self.buckets // 2 - 1)
         return bucket, np.clip((self.points[2 * bucket + 1] - values) / width, 0, 1)
 
     def slot_distribution(self, values: ArrayLike) -> Array:
@@ -144,8 +137,7 @@ class CPP(Mechanism):
         `values`."""
         bucket, left = self.place(np.atleast_1d(values))
         left_slots = np.bincount(2 * bucket, left, self.buckets)
-        right_slots = np.bincount(2 * bucket + 1, 1 - left, self.buckets)
-        return (left_slots + right_slots) / bucket.size
+        return (left_slots + np.bincount(2 * bucket + 1, 1 - left, self.buckets)) / bucket.size
 
     def perturb(self, sets: KeyValues, rng: Rng, means: ArrayLike | None = None) -> Array:
         """Return reports of one round, structured array (n,) with the chosen `key`, the `bit` about
@@ -191,9 +183,8 @@ class CPP(Mechanism):
 
     def encode(self, reports: Array) -> Array:
         """Return the number of each report in the order of `distribution`."""
-        code = self._symbols(reports["record"])
-        outputs_per_key = 1 + len(self._slots)
-        return reports["key"] * outputs_per_key + np.where(reports["bit"] == 1, 1 + code, 0)
+        code = np.where(reports["bit"] == 1, 1 + self._symbols(reports["record"]), 0)
+        return reports["key"] * (1 + len(self._slots)) + code
 
     def tally_counts(self, counts: Array) -> tuple[Array, Array]:
         """Return the second and third result of `tally` for k = 1, from counts of outputs in the
@@ -212,14 +203,9 @@ class CPP(Mechanism):
         checks.values(reports["key"], self.k, "reported keys")
         users = np.bincount(reports["key"], minlength=self.k)
         yes = np.bincount(reports["key"], reports["bit"], self.k)
-        slots = self._slots[self._symbols(reports["record"])]
-        return (
-            users,
-            yes,
-            np.column_stack(
-                [np.bincount(reports["key"], s * reports["bit"], self.k) for s in slots.T]
-            ),
-        )
+        slots = self._slots[self._symbols(reports["record"])].T * reports["bit"]
+        counts = [np.bincount(reports["key"], supports, self.k) for supports in slots]
+        return users, yes, np.column_stack(counts)
 
     def calibrate(self, yes: Array, slots: Array) -> Array:
         """Estimate how many of the users who answered yes have each slot, (k, buckets), clipped to
@@ -258,11 +244,8 @@ class CPP(Mechanism):
         It has two parts: the noise of the answers, and the random choice of the users who report on
         the key.
         """
-        n, rate, frequency = (
-            checks.integer("n", n, 1),
-            self.key_rate(),
-            checked_frequency(frequency),
-        )
+        n, rate = checks.integer("n", n, 1), self.key_rate()
+        frequency = checked_frequency(frequency)
         sampled = (1 - 1 / self.k) * frequency * (1 - frequency)
         return (rate * (1 - rate) / (2 * rate - 1) ** 2 + sampled) * self.k / n
 
@@ -338,4 +321,3 @@ class PrivKV(CPPGRR):
 
     buckets: int = field(default=2, init=False)
     rounds: Annotated[int, checks.rule(checks.integer, 1, MAX_ROUNDS)] = 1
-    name = "PrivKV"

@@ -20,7 +20,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 import scipy
@@ -49,7 +49,8 @@ def mean_axis(d: int) -> float:
 
 @dataclass(frozen=True)
 class GradientMechanism(Mechanism):
-    """Base of the three mechanisms.
+    """Base of the three mechanisms; without a given `gamma` the cap is the one with the smallest
+    variance.
 
     Attributes
     ----------
@@ -64,6 +65,8 @@ class GradientMechanism(Mechanism):
     epsilon: Epsilon
     clip: Annotated[float, checks.rule(checks.real, 0, closed="()")] = 1.0
     grid: Annotated[float | None, spacing] = field(default=None, kw_only=True)
+
+    _limit: ClassVar[float]  # upper limit of gamma
 
     if TYPE_CHECKING:  # a field of some mechanisms
 
@@ -95,12 +98,37 @@ class GradientMechanism(Mechanism):
     def _beyond(self, radius: Array) -> Array:
         """Probability that a report's projection to a plane is longer than a radius."""
 
+    @property
     @abstractmethod
-    def _place(
-        self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng
-    ) -> tuple[Array, Array | None]:
-        """Return the factors that turn normal vectors into reports, and the reports' components
-        along the gradients; ``None`` instead of the components if the factors suffice."""
+    def _units(self) -> float:
+        """Standard deviation of a coordinate."""
+
+    @abstractmethod
+    def _upper(self, mass: Array) -> Array:
+        """Coordinates that a random coordinate exceeds with probability `mass`."""
+
+    @abstractmethod
+    def _stretch(self, axis: Array, square: Array) -> Array:
+        """Factor of the part across the axis, whose squared length is `square`, for reports with
+        the component `axis` along it."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.gamma is None:
+            # the cap with the longest mean report, whose gamma is at most `top`
+            top = self._units * (2 + math.sqrt(2 * self.epsilon))
+            best = scipy.optimize.minimize_scalar(
+                lambda gamma: -replace(self, gamma=gamma).m,
+                bounds=(0, min(top, self._limit)),
+                method="bounded",
+                options={"xatol": 1e-9 * top},
+            )
+            checks.fix(self, gamma=float(best.x))
+        checks.fix(self, gamma=checks.real("gamma", self.gamma, 0, self._limit, closed="[)"))
+        checks.need(
+            self.q >= 1e-300,
+            f"gamma must leave the cap a probability of at least 1e-300, got {self.gamma}",
+        )
 
     @property
     def p(self) -> float:
@@ -168,6 +196,17 @@ class GradientMechanism(Mechanism):
             combine(reports, scale, gradients, (axis - scale * dots / norms) / norms)
         return rounded(reports, self.grid, reports)
 
+    def _place(
+        self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng
+    ) -> tuple[Array, Array | None]:
+        """Return the factors that turn normal vectors into reports, and the reports' components
+        along the gradients; ``None`` instead of the components if the factors suffice."""
+        inside = rng.random(len(p)) < p
+        level = 1 - rng.random(len(p))  # above 0, because 0 would be an infinite quantile
+        high, low = self._upper(level * self.q), -self._upper(level * (1 - self.q))
+        axis = towards * np.where(inside, high, low)
+        return self._stretch(axis, squares - along**2), axis
+
     def rows(self, name: str, array: ArrayLike) -> Array:
         """Return reports or gradients, called `name`, as a float array (n, d) with n >= 1."""
         array = np.ascontiguousarray(checks.numeric(name, array), dtype=float)
@@ -211,6 +250,7 @@ class _Sphere(GradientMechanism):
     """Reports of length 1, whose distribution without a gradient is uniform on the sphere."""
 
     mean_square = 1.0
+    _limit = 1.0
 
     @cached_property
     def q(self) -> float:
@@ -224,6 +264,15 @@ class _Sphere(GradientMechanism):
 
     def _beyond(self, radius: Array) -> Array:
         return (1 - np.minimum(radius, 1) ** 2) ** (self.d / 2 - 1)
+
+    _units = property(lambda self: 1 / math.sqrt(self.d))
+
+    def _upper(self, mass: Array) -> Array:
+        half = (self.d - 1) / 2
+        return 1 - 2 * scipy.special.betaincinv(half, half, mass)
+
+    def _stretch(self, axis: Array, square: Array) -> Array:
+        return np.sqrt((1 - axis**2) / square)  # for length 1
 
     def density(self, c: Array, rho: float, theta: float = 0.0) -> Array:
         """Density of the component `c` of a report along a direction at angle `theta` to the
@@ -281,56 +330,8 @@ class LDPSGD(_Sphere):
         return kept * towards * np.where(along >= 0, 1.0, -1.0) / np.sqrt(squares), None
 
 
-class _Cap(GradientMechanism):
-    """Base of PrivUnit and PrivUnitG: a cap that is smaller than a half, by default the cap with
-    the smallest variance."""
-
-    @property
-    @abstractmethod
-    def _units(self) -> float:
-        """Standard deviation of a coordinate."""
-
-    _limit: float  # upper limit of gamma
-
-    @abstractmethod
-    def _upper(self, mass: Array) -> Array:
-        """Coordinates that a random coordinate exceeds with probability `mass`."""
-
-    @abstractmethod
-    def _stretch(self, axis: Array, square: Array) -> Array:
-        """Factor of the part across the axis, whose squared length is `square`, for reports with
-        the component `axis` along it."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.gamma is None:
-            # the cap with the longest mean report, whose gamma is at most `top`
-            top = self._units * (2 + math.sqrt(2 * self.epsilon))
-            best = scipy.optimize.minimize_scalar(
-                lambda gamma: -replace(self, gamma=gamma).m,
-                bounds=(0, min(top, self._limit)),
-                method="bounded",
-                options={"xatol": 1e-9 * top},
-            )
-            checks.fix(self, gamma=float(best.x))
-        checks.fix(self, gamma=checks.real("gamma", self.gamma, 0, self._limit, closed="[)"))
-        checks.need(
-            self.q >= 1e-300,
-            f"gamma must leave the cap a probability of at least 1e-300, got {self.gamma}",
-        )
-
-    def _place(
-        self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng
-    ) -> tuple[Array, Array | None]:
-        inside = rng.random(len(p)) < p
-        level = 1 - rng.random(len(p))  # above 0, because 0 would be an infinite quantile
-        high, low = self._upper(level * self.q), -self._upper(level * (1 - self.q))
-        axis = towards * np.where(inside, high, low)
-        return self._stretch(axis, squares - along**2), axis
-
-
 @dataclass(frozen=True)
-class PrivUnit(_Cap, _Sphere):
+class PrivUnit(_Sphere):
     """PrivUnit: with probability p a uniform point of a cap around the projected gradient,
     otherwise a uniform point outside the cap.
 
@@ -349,21 +350,10 @@ class PrivUnit(_Cap, _Sphere):
     """
 
     gamma: float = None  # type: ignore[assignment]  # a number after construction
-    name = "PrivUnit"
-    _limit = 1.0
-
-    _units = property(lambda self: 1 / math.sqrt(self.d))
-
-    def _upper(self, mass: Array) -> Array:
-        half = (self.d - 1) / 2
-        return 1 - 2 * scipy.special.betaincinv(half, half, mass)
-
-    def _stretch(self, axis: Array, square: Array) -> Array:
-        return np.sqrt((1 - axis**2) / square)  # for length 1
 
 
 @dataclass(frozen=True)
-class PrivUnitG(_Cap):
+class PrivUnitG(GradientMechanism):
     """PrivUnitG: PrivUnit with Gaussian instead of uniform directions.
 
     Parameters
@@ -380,7 +370,6 @@ class PrivUnitG(_Cap):
     """
 
     gamma: float = None  # type: ignore[assignment]  # a number after construction
-    name = "PrivUnitG"
     _units, _limit, _last = 1.0, math.inf, math.pi
 
     mean_square = property(lambda self: self.d + self.gamma * self.m)
@@ -402,5 +391,9 @@ class PrivUnitG(_Cap):
         return np.ones(len(axis))
 
 
-GRADIENT = {mechanism.name: mechanism for mechanism in (LDPSGD, PrivUnit, PrivUnitG)}
+GRADIENT: dict[str, type[GradientMechanism]] = {
+    "LDP-SGD": LDPSGD,
+    "PrivUnit": PrivUnit,
+    "PrivUnitG": PrivUnitG,
+}
 """The mechanisms for gradients by name."""

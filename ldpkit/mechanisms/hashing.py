@@ -60,7 +60,7 @@ class LocalHashing(SupportOracle):
 
 
 @dataclass(frozen=True)
-class BLH(LocalHashing):
+class BLH(LocalHashing, exact=True):
     """Binary local hashing: two cells.
 
     Parameters
@@ -77,17 +77,13 @@ class BLH(LocalHashing):
 
     k: Domain
     epsilon: Epsilon
-    name = "BLH"
-    exact = True
 
-    @property
-    def g(self) -> int:
-        """Hash range."""
-        return 2
+    g = 2
+    """Hash range."""
 
 
 @dataclass(frozen=True)
-class OLH(LocalHashing):
+class OLH(LocalHashing, exact=True):
     """Optimised local hashing: about ``e^eps + 1`` cells, which minimises the variance.
 
     Parameters
@@ -104,8 +100,6 @@ class OLH(LocalHashing):
 
     k: Domain
     epsilon: Annotated[float, checks.rule(checks.real, MIN_EPSILON, 22)]
-    name = "OLH"
-    exact = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,7 +112,7 @@ class OLH(LocalHashing):
 
 
 @dataclass(frozen=True)
-class ALH(LocalHashing):
+class ALH(LocalHashing, exact=True):
     """Adaptive local hashing with a free hash range, which `ldpkit.refine.refine`
     chooses.
 
@@ -139,12 +133,10 @@ class ALH(LocalHashing):
     k: Domain
     epsilon: Epsilon
     g: Annotated[int, checks.rule(checks.integer, 2, MAX_CELLS)]
-    name = "ALH"
-    exact = True
 
 
 @dataclass(frozen=True)
-class ABLH(BLH):
+class ABLH(BLH, exact=True):
     """Approximate binary local hashing: `BLH` with `AGRR` on the two cells.
 
     Parameters
@@ -160,12 +152,10 @@ class ABLH(BLH):
     """
 
     delta: Delta
-    name = "ABLH"
-    exact = True
 
 
 @dataclass(frozen=True)
-class AOLH(OLH):
+class AOLH(OLH, exact=True):
     """Approximate optimised local hashing: AGRR on a number of cells that minimises the variance.
 
     Parameters
@@ -183,8 +173,6 @@ class AOLH(OLH):
     """
 
     delta: Delta
-    name = "AOLH"
-    exact = True
 
     @property
     def g(self) -> int:
@@ -200,7 +188,7 @@ class AOLH(OLH):
 
 
 @dataclass(frozen=True)
-class LHO(LocalHashing):
+class LHO(LocalHashing, exact=True):
     """Local hashing only: the report is the true cell without any perturbation, and no epsilon is
     claimed.
 
@@ -219,8 +207,6 @@ class LHO(LocalHashing):
 
     k: Domain
     g: Annotated[int, checks.rule(checks.integer, 2, MAX_CELLS)]
-    name = "LHO"
-    exact = True
     epsilon = math.inf
 
     @property

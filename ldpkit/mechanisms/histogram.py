@@ -1,5 +1,10 @@
-"""Histogram encoding: a one-hot vector with noise, which is sent unchanged or thresholded to
-bits."""
+"""Noise on a one-hot vector: Laplace noise, and Gaussian noise with the classical and the analytic
+calibration; privacy accounting of Gaussian noise for one release and for many.
+
+Sources: Dwork and Roth (2014) and Balle and Wang (2018) for the calibrations; Dong, Roth and Su
+(2022) for Gaussian differential privacy (GDP); Guerra-Balboa et al., "Understanding Disclosure Risk
+in Differential Privacy", section 7.1, for its use.
+"""
 
 import math
 from dataclasses import dataclass
@@ -10,27 +15,17 @@ import numpy as np
 import scipy
 
 from .. import checks
-from ..jit import kernel
-from ..reports import Laplace, Noisy
-from ..rng import State, first_state
+from ..reports import Gaussian, Laplace, Noisy
+from ..rng import first_state
 from ..types import Array, ArrayLike, Numbers, Rng
-from .base import Domain, Epsilon, FrequencyOracle, checked_frequency
-from .grid import SLACK, histograms, spacing
-from .unary import UnaryEncoding
+from .base import Delta, Domain, Epsilon, FrequencyOracle, checked_frequency
+from .grid import SLACK, histograms, residue, rounded, spacing
 from .ziggurat import laplace
 
-__all__ = ["NoisyHistogram", "SHE", "ThresholdedHistogram", "THE", "ATHE", "threshold_rates"]
-
-
-@kernel
-def _noisy(values: Array, k: int, scale: float, state: State) -> Array:
-    out = np.empty((values.size, k))
-    for i in range(values.size):
-        state = laplace(out[i], state)
-        for u in range(k):
-            out[i, u] *= scale
-        out[i, values[i]] += 1
-    return out
+__all__ = [
+    "NoisyHistogram", "SHE", "GM", "AGM", "gaussian_delta", "ADJACENCY", "gdp_mu", "gdp_epsilon",
+    "rdp_epsilon", "gaussian_epsilon", "gaussian_sigma",
+]  # fmt: skip
 
 
 class NoisyHistogram(FrequencyOracle):
@@ -78,7 +73,7 @@ class NoisyHistogram(FrequencyOracle):
 
 
 @dataclass(frozen=True)
-class SHE(NoisyHistogram):
+class SHE(NoisyHistogram, exact=True):
     """Summation with histogram encoding: the one-hot vector plus Laplace noise.
 
     Parameters
@@ -106,8 +101,6 @@ class SHE(NoisyHistogram):
     k: Domain
     epsilon: Epsilon
     grid: Annotated[float | None, spacing] = None
-    name = "SHE"
-    exact = True
 
     @property
     def report_type(self) -> Laplace:
@@ -123,98 +116,237 @@ class SHE(NoisyHistogram):
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
         users, state = self._users(values, rng), first_state(rng)
         if self.grid is None:
-            return _noisy(users, self.k, self.scale, state)
+            reports = np.empty((users.size, self.k))
+            laplace(reports.reshape(-1), self.scale, state)
+            reports[np.arange(users.size), users] += 1
+            return reports
         return histograms(users, self.k, self.grid, self.scale, state)
 
 
-def threshold_rates(epsilon: float, theta: Numbers) -> tuple[Numbers, Numbers]:
-    """Probabilities that the noisy coordinate of the true value, and that of any other value,
-    exceeds `theta`, which lies in [0, 1]."""
-    return 1 - np.exp(epsilon * (theta - 1) / 2) / 2, np.exp(-epsilon * theta / 2) / 2
+# --- Gaussian noise
+
+SENSITIVITY = math.sqrt(2)
+"""Euclidean distance of two one-hot vectors."""
 
 
-class ThresholdedHistogram(UnaryEncoding):
-    """Base of the protocols that send which noisy coordinates exceed a threshold; subclasses define
-    the threshold `theta`.
+def gaussian_delta(epsilon: float, sigma: float) -> float:
+    """Smallest delta with which Gaussian noise on a one-hot vector is (epsilon, delta)-LDP.
 
-    The coordinates are independent, therefore independent bits with the probabilities of exceeding
-    the threshold have the same distribution. The client samples such bits. Tests compare them with
-    bits that are made from the noise of `SHE`.
+    Parameters
+    ----------
+    epsilon : float
+        Privacy budget, at least 0.
+    sigma : float
+        Standard deviation of the noise on every coordinate, above 0.
+
+    Notes
+    -----
+    ``Phi(D/(2 sigma) - eps sigma/D) - e^eps Phi(-D/(2 sigma) - eps sigma/D)``, ``D = sqrt 2``
+    (Balle and Wang 2018, Theorem 8).
     """
+    epsilon, sigma = checks.real("epsilon", epsilon, 0), checks.real("sigma", sigma, 0, closed="()")
+    near, far = SENSITIVITY / (2 * sigma), epsilon * sigma / SENSITIVITY
+    return scipy.special.ndtr(near - far) - math.exp(epsilon + scipy.special.log_ndtr(-near - far))
 
-    if TYPE_CHECKING:
 
-        @property
-        def theta(self) -> float:
-            """Threshold."""
+class _Gaussian(NoisyHistogram):
+    @property
+    def report_type(self) -> Gaussian:
+        """A vector with Gaussian noise."""
+        return Gaussian(self.k, self.scale, self.grid)
 
     @property
-    def p(self) -> float:
-        """Probability of a one at the true value."""
-        return float(threshold_rates(self.epsilon, self.theta)[0])
+    def residue(self) -> float:
+        """Delta to be added to `delta`, because the grid does not hide all of the doubles; see
+        `ldpkit.mechanisms.grid.residue`."""
+        return residue(self.grid, self.epsilon, self.scale)
 
-    @property
-    def q(self) -> float:
-        """Probability of a one at any other value."""
-        return float(threshold_rates(self.epsilon, self.theta)[1])
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
+        """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
+        values = self._users(values, rng)
+        reports = rng.normal(0, self.scale, (values.size, self.k))
+        reports[np.arange(values.size), values] += 1
+        return rounded(reports, self.grid, reports)
 
 
 @dataclass(frozen=True)
-class THE(ThresholdedHistogram):
-    """Thresholding with histogram encoding: which noisy coordinates exceed a threshold.
+class GM(_Gaussian, exact=True):
+    """Gaussian mechanism with the classical noise scale.
 
     Parameters
     ----------
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in [1e-6, 30], of the noisy vector. The bits alone satisfy the smaller
-        ``ln(p (1 - q) / (q (1 - p)))``.
+        Privacy budget, in [1e-6, 1], because the classical calibration holds only there.
+    delta : float
+        Probability with which the guarantee may fail, in (0, 1).
+    grid : float, optional
+        Step of the grid to which reports are rounded, a power of two in [2^-20, 2^-10].
 
     Notes
     -----
-    The threshold minimises the estimator's variance over [1/2, 1] (Wang et al. 2017). It is found
-    by bounded Brent search with SciPy's default tolerance, as in the audited code.
+    ``sigma = (sqrt 2 / eps) sqrt(2 ln(1.25 / delta))`` (Dwork and Roth 2014, Theorem A.1). This is
+    more noise than needed, see `AGM`.
+
+    .. warning::
+       Without a grid the guarantee holds for real numbers, but not for the doubles that are sent;
+       see the book's page on floating point. On a grid the guarantee holds with `residue` added to
+       delta.
+    """
+
+    k: Domain
+    epsilon: Annotated[float, checks.rule(checks.real, 1e-6, 1)]
+    delta: Delta
+    grid: Annotated[float | None, spacing] = None
+
+    @property
+    def scale(self) -> float:
+        """Standard deviation of the noise."""
+        return SENSITIVITY / self.epsilon * math.sqrt(2 * math.log(1.25 / self.delta))
+
+
+@dataclass(frozen=True)
+class AGM(_Gaussian, exact=True):
+    """Analytic Gaussian mechanism: the smallest noise with which the guarantee holds.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Privacy budget, in [1e-6, 30].
+    delta : float
+        Probability with which the guarantee may fail, in (0, 1).
+    grid : float, optional
+        Step of the grid to which reports are rounded, as in `GM`, whose warning applies here too.
+
+    Notes
+    -----
+    Solves ``gaussian_delta(epsilon, sigma) = delta`` for sigma (Balle and Wang 2018, Algorithm 1).
     """
 
     k: Domain
     epsilon: Epsilon
-    name = "THE"
-    exact = True
+    delta: Delta
+    grid: Annotated[float | None, spacing] = None
 
     @cached_property
-    def theta(self) -> float:
-        """Threshold."""
-        half = self.epsilon / 2
+    def scale(self) -> float:
+        """Standard deviation of the noise."""
+        # as a function of ln sigma the excess falls from 1 - delta to -delta, so a root exists
+        return math.exp(
+            scipy.optimize.brentq(
+                lambda s: gaussian_delta(self.epsilon, math.exp(s)) - self.delta,
+                -10,
+                40,
+                xtol=1e-13,
+                rtol=1e-14,
+            )
+        )
 
-        def variance(t: float) -> float:
-            # Wang et al.'s expression, expanded so that nothing overflows
-            low = math.exp(-half * t)
-            return low * (2 - low) / (low + math.exp(half * (t - 1)) - 2) ** 2
 
-        return float(scipy.optimize.minimize_scalar(variance, bounds=(0.5, 1), method="bounded").x)
+# --- accounting
+
+ADJACENCY = {"add_remove": 1.0, "replace": 2.0}
+"""Largest distance of two neighbouring sums of clipped gradients, in units of the clipping norm, by
+the name of the adjacency."""
+
+_ORDERS = np.concatenate([np.arange(11, 110) / 10, np.arange(11, 64)])
 
 
-@dataclass(frozen=True)
-class ATHE(ThresholdedHistogram):
-    """Adaptive thresholding with a free threshold, which `ldpkit.refine.refine` chooses.
+def gdp_mu(sigma: float, steps: int = 1, adjacency: str = "add_remove") -> float:
+    """Parameter mu of the Gaussian differential privacy of `steps` releases with noise multiplier
+    `sigma`.
 
     Parameters
     ----------
-    k : int
-        Domain size, at least 2.
-    epsilon : float
-        Privacy budget, in [1e-6, 30], of the noisy vector; see `THE`.
-    theta : float
-        Threshold, in [0, 1]; the paper searches it in [1/2, 1].
-
-    Notes
-    -----
-    Attack-aware refinement, section 4.
+    sigma : float
+        Standard deviation of the noise, in units of the clipping norm, positive.
+    steps : int
+        Number of releases, at least 1.
+    adjacency : {"add_remove", "replace"}
+        Whether neighbouring data sets differ by one additional record, or by one replaced record.
     """
+    sigma, steps = checks.real("sigma", sigma, 0, closed="()"), checks.integer("steps", steps, 1)
+    return ADJACENCY[checks.one_of("adjacency", adjacency, ADJACENCY)] * math.sqrt(steps) / sigma
 
-    k: Domain
-    epsilon: Epsilon
-    theta: Annotated[float, checks.rule(checks.real, 0, 1)]
-    name = "ATHE"
-    exact = True
+
+def gdp_epsilon(mu: float, delta: float) -> float:
+    """Smallest epsilon for which mu-GDP is (epsilon, delta)-DP, exactly (Dong et al., Corollary
+    2.13)."""
+    mu = checks.real("mu", mu, 0, closed="()")
+    delta = checks.real("delta", delta, 0, 1, closed="()")
+    sigma = SENSITIVITY / mu  # of the noise on a one-hot vector
+    if gaussian_delta(0.0, sigma) <= delta:
+        return 0.0
+    high = mu * (mu / 2 + math.sqrt(2 * math.log(1 / delta)))  # the tail bound of the privacy loss
+    return scipy.optimize.brentq(lambda e: gaussian_delta(e, sigma) - delta, 0, high, xtol=1e-12)
+
+
+def rdp_epsilon(mu: float, delta: float) -> float:
+    """Epsilon of mu-GDP at `delta`, converted by Renyi orders 1.1 to 63 as in the paper's code;
+    larger than `gdp_epsilon`."""
+    mu = checks.real("mu", mu, 0, closed="()")
+    delta = checks.real("delta", delta, 0, 1, closed="()")
+    rest = np.log1p(-1 / _ORDERS) - np.log(_ORDERS * delta) / (_ORDERS - 1)
+    return float((_ORDERS * mu**2 / 2 + rest).min())
+
+
+def gaussian_epsilon(
+    sigma: float,
+    steps: int = 1,
+    delta: float = 1e-5,
+    *,
+    accounting: str = "exact",
+    adjacency: str = "add_remove",
+) -> float:
+    """Epsilon of `steps` Gaussian releases.
+
+    Parameters
+    ----------
+    sigma, steps, adjacency
+        As in `gdp_mu`.
+    delta : float
+        Probability with which the guarantee may fail, in (0, 1).
+    accounting : {"exact", "rdp"}
+        Conversion of mu to epsilon: `gdp_epsilon` or `rdp_epsilon`.
+    """
+    convert = {"exact": gdp_epsilon, "rdp": rdp_epsilon}[
+        checks.one_of("accounting", accounting, ("exact", "rdp"))
+    ]
+    return convert(gdp_mu(sigma, steps, adjacency), delta)
+
+
+def gaussian_sigma(
+    epsilon: float,
+    steps: int = 1,
+    delta: float = 1e-5,
+    *,
+    accounting: str = "exact",
+    adjacency: str = "add_remove",
+) -> float:
+    """Noise multiplier for which `gaussian_epsilon` is `epsilon`.
+
+    Raises
+    ------
+    ValueError
+        If no noise multiplier has so small an epsilon at this delta under this accounting.
+    """
+    epsilon = checks.real("epsilon", epsilon, 0, closed="()")
+
+    def excess(log_sigma: float) -> float:
+        return (
+            gaussian_epsilon(
+                math.exp(log_sigma), steps, delta, accounting=accounting, adjacency=adjacency
+            )
+            - epsilon
+        )
+
+    low, high = -4.0, 20.0
+    checks.need(
+        excess(high) < 0 < excess(low),
+        f"epsilon must be one that {accounting} accounting reaches at delta = {delta:g}, got"
+        f" {epsilon}",
+    )
+    return math.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-13))

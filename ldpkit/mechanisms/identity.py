@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import digests
-from .client import Client
+from .client import Client, SeparateClient
 from .process import Program
 from .recordings import Recordings
-from .separate import SeparateClient
 
 __all__ = ["digest", "identity"]
 
@@ -45,16 +44,17 @@ def identity(mechanism: Any, known: Mapping[str, Any] | None = None) -> dict[str
         their first bytes.
     """
     if isinstance(mechanism, SeparateClient):
-        found: dict[str, Any] = mechanism.function(identity, known)
-        return found
+        return dict(mechanism.function(identity, known))
     import importlib.metadata  # imported here, because few audits are kept
 
-    given = {"release": importlib.metadata.version("ldpkit"), "mechanism": mechanism.name}
-    given["parameters"] = {name: repr(value) for name, value in mechanism.parameters.items()}
+    given: dict[str, Any] = {
+        "release": importlib.metadata.version("ldpkit"),
+        "mechanism": mechanism.name,
+        "parameters": {name: repr(value) for name, value in mechanism.parameters.items()},
+    }
     function: Any = mechanism.function if isinstance(mechanism, Client) else None
     while isinstance(function, functools.partial):
-        bound = repr((function.args, function.keywords))
-        given["arguments"] = _ADDRESS.sub("", bound)
+        given["arguments"] = _ADDRESS.sub("", repr((function.args, function.keywords)))
         function = function.func
     owner = getattr(function, "__self__", function)  # of a bound method, its object
     stateless = owner is None or inspect.isroutine(owner) or inspect.ismodule(owner)
@@ -62,10 +62,14 @@ def identity(mechanism: Any, known: Mapping[str, Any] | None = None) -> dict[str
         given["object"] = _ADDRESS.sub("", repr(owner))
     if isinstance(mechanism, Recordings):
         begun = (known or {}).get("recordings") or [{}] * len(mechanism.paths)
-        given["recordings"] = []
-        for earlier, path in zip(begun, mechanism.paths):
-            size = earlier.get("bytes", min(_HEAD, path.stat().st_size))
-            given["recordings"].append({"bytes": size, "digest": _digest(path, size)})
+        sizes = [
+            earlier.get("bytes", min(_HEAD, path.stat().st_size))
+            for earlier, path in zip(begun, mechanism.paths)
+        ]
+        given["recordings"] = [
+            {"bytes": size, "digest": _digest(path, size)}
+            for size, path in zip(sizes, mechanism.paths)
+        ]
     elif isinstance(function, Program):
         given["command"] = list(function.words)
         named = [shutil.which(function.words[0]), *function.words[1:]]

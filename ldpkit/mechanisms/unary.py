@@ -1,11 +1,13 @@
-"""Unary encoding: one bit per value, each of which is flipped independently."""
+"""One bit per value: unary encodings, which flip each bit independently, and histograms with noise
+that are thresholded to bits."""
 
 import functools
 import math
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+import scipy
 
 from .. import checks
 from ..jit import kernel
@@ -14,18 +16,18 @@ from ..rng import State, first_state, next_uniform, next_word
 from ..types import Array, ArrayLike, Numbers, Rng
 from .base import Delta, Domain, Epsilon, SupportOracle
 
-__all__ = ["UnaryEncoding", "SUE", "OUE", "AUE", "ASUE", "FaultyUE", "other_rate"]
+__all__ = [
+    "UnaryEncoding", "SUE", "OUE", "AUE", "ASUE", "FaultyUE", "other_rate",
+    "ThresholdedHistogram", "THE", "ATHE", "threshold_rates",
+]  # fmt: skip
 
 
 @functools.lru_cache(maxsize=64)
 def _digits(rate: float) -> Array:
-    """All binary digits of a rate in [0, 1); a double has finitely many, and doubling is exact."""
-    digits = []
-    while rate > 0:
-        rate *= 2
-        digits.append(rate >= 1)
-        rate -= rate >= 1
-    return np.array(digits, np.bool_)
+    """All binary digits of a rate in [0, 1); a double has finitely many."""
+    numerator, denominator = rate.as_integer_ratio()  # the denominator is a power of two
+    digits = f"{numerator:b}".zfill(denominator.bit_length() - 1)
+    return np.array([digit == "1" for digit in digits], np.bool_)
 
 
 @kernel
@@ -77,7 +79,7 @@ class UnaryEncoding(SupportOracle):
 
 
 @dataclass(frozen=True)
-class SUE(UnaryEncoding):
+class SUE(UnaryEncoding, exact=True):
     """Symmetric unary encoding (basic RAPPOR): every bit is kept with the same probability.
 
     Parameters
@@ -94,8 +96,6 @@ class SUE(UnaryEncoding):
 
     k: Domain
     epsilon: Epsilon
-    name = "SUE"
-    exact = True
 
     @property
     def p(self) -> float:
@@ -109,7 +109,7 @@ class SUE(UnaryEncoding):
 
 
 @dataclass(frozen=True)
-class OUE(UnaryEncoding):
+class OUE(UnaryEncoding, exact=True):
     """Optimised unary encoding: a fair coin at the true value, and few ones elsewhere.
 
     Parameters
@@ -126,8 +126,6 @@ class OUE(UnaryEncoding):
 
     k: Domain
     epsilon: Epsilon
-    name = "OUE"
-    exact = True
 
     @property
     def p(self) -> float:
@@ -147,7 +145,7 @@ def other_rate(p: Numbers, epsilon: float) -> Numbers:
 
 
 @dataclass(frozen=True)
-class AUE(UnaryEncoding):
+class AUE(UnaryEncoding, exact=True):
     """Adaptive unary encoding with a free rate of the true bit, which `ldpkit.refine` chooses.
 
     Parameters
@@ -169,8 +167,6 @@ class AUE(UnaryEncoding):
     k: Domain
     epsilon: Epsilon
     p: Annotated[float, checks.rule(checks.real, 0, 1, closed="()")]
-    name = "AUE"
-    exact = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -187,7 +183,7 @@ class AUE(UnaryEncoding):
 
 
 @dataclass(frozen=True)
-class ASUE(UnaryEncoding):
+class ASUE(UnaryEncoding, exact=True):
     """Approximate symmetric unary encoding: `SUE` for (epsilon, delta)-LDP.
 
     Parameters
@@ -206,8 +202,6 @@ class ASUE(UnaryEncoding):
     k: Domain
     epsilon: Epsilon
     delta: Delta
-    name = "ASUE"
-    exact = True
 
     @property
     def p(self) -> float:
@@ -224,7 +218,7 @@ class ASUE(UnaryEncoding):
 
 
 @dataclass(frozen=True)
-class FaultyUE(UnaryEncoding):
+class FaultyUE(UnaryEncoding, exact=True):
     """Unary encoding of pure-ldp 1.1.2, which leaks more than it claims, because the own bit is
     sampled twice.
 
@@ -247,8 +241,6 @@ class FaultyUE(UnaryEncoding):
     k: Domain
     epsilon: Epsilon
     protocol: Annotated[str, checks.rule(checks.one_of, ("SUE", "OUE"))] = "SUE"
-    name = "FaultyUE"
-    exact = True
 
     @property
     def _intended(self) -> UnaryEncoding:
@@ -268,3 +260,94 @@ class FaultyUE(UnaryEncoding):
     def true_epsilon(self) -> float:
         """The true privacy loss of the reports."""
         return math.log(self.p * (1 - self.q) / (self.q * (1 - self.p)))
+
+
+# --- thresholded histograms
+
+
+def threshold_rates(epsilon: float, theta: Numbers) -> tuple[Numbers, Numbers]:
+    """Probabilities that the noisy coordinate of the true value, and that of any other value,
+    exceeds `theta`, which lies in [0, 1]."""
+    return 1 - np.exp(epsilon * (theta - 1) / 2) / 2, np.exp(-epsilon * theta / 2) / 2
+
+
+@dataclass(frozen=True)
+class ThresholdedHistogram(UnaryEncoding):
+    """Base of the protocols that send which noisy coordinates exceed a threshold; subclasses define
+    the threshold `theta`.
+
+    The coordinates are independent, therefore independent bits with the probabilities of exceeding
+    the threshold have the same distribution. The client samples such bits. Tests compare them with
+    bits that are made from the noise of `SHE`.
+    """
+
+    k: Domain
+    epsilon: Epsilon
+
+    if TYPE_CHECKING:
+
+        @property
+        def theta(self) -> float:
+            """Threshold."""
+
+    @property
+    def p(self) -> float:
+        """Probability of a one at the true value."""
+        return float(threshold_rates(self.epsilon, self.theta)[0])
+
+    @property
+    def q(self) -> float:
+        """Probability of a one at any other value."""
+        return float(threshold_rates(self.epsilon, self.theta)[1])
+
+
+@dataclass(frozen=True)
+class THE(ThresholdedHistogram, exact=True):
+    """Thresholding with histogram encoding: which noisy coordinates exceed a threshold.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Privacy budget, in [1e-6, 30], of the noisy vector. The bits alone satisfy the smaller
+        ``ln(p (1 - q) / (q (1 - p)))``.
+
+    Notes
+    -----
+    The threshold minimises the estimator's variance over [1/2, 1] (Wang et al. 2017). It is found
+    by bounded Brent search with SciPy's default tolerance, as in the audited code.
+    """
+
+    @functools.cached_property
+    def theta(self) -> float:
+        """Threshold."""
+        half = self.epsilon / 2
+
+        def variance(t: float) -> float:
+            # Wang et al.'s expression, expanded so that nothing overflows
+            low = math.exp(-half * t)
+            return low * (2 - low) / (low + math.exp(half * (t - 1)) - 2) ** 2
+
+        return float(scipy.optimize.minimize_scalar(variance, bounds=(0.5, 1), method="bounded").x)
+
+
+@dataclass(frozen=True)
+class ATHE(ThresholdedHistogram, exact=True):
+    """Adaptive thresholding with a free threshold, which `ldpkit.refine.refine` chooses.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Privacy budget, in [1e-6, 30], of the noisy vector; see `THE`.
+    theta : float
+        Threshold, in [0, 1]; the paper searches it in [1/2, 1].
+
+    Notes
+    -----
+    Attack-aware refinement, section 4.
+    """
+
+    theta: Annotated[float, checks.rule(checks.real, 0, 1)]

@@ -59,52 +59,44 @@ _LAPLACE_HEIGHTS = np.exp(-_LAPLACE)
 
 
 @kernel
-def _place(edges: Array, state: State) -> tuple[np.int64, float, State]:
-    """Return a random layer, a uniform place in this layer on either side of 0, and the state."""
-    word, state = next_word(state)
-    layer = np.int64(word & np.uint64(_LAYERS - 1))
-    return layer, (np.int64(word) >> np.int64(11)) * 2.0**-52 * edges[layer], state
-
-
-@kernel
-def _rare_normal(layer: np.int64, x: float, state: State) -> tuple[float, State]:
+def _rare(normal: bool, layer: np.int64, x: float, state: State) -> tuple[float, State]:
     """Decide about a place x outside the next layer; return x, a value of the tail, or 0 for
     another attempt, and the state."""
+    edges, heights = (_NORMAL, _NORMAL_HEIGHTS) if normal else (_LAPLACE, _LAPLACE_HEIGHTS)
     u, state = next_uniform(state)
     if layer:
-        height = _NORMAL_HEIGHTS[layer] + u * (_NORMAL_HEIGHTS[layer + 1] - _NORMAL_HEIGHTS[layer])
-        return (x if height < math.exp(-x * x / 2) else 0.0), state
+        height = heights[layer] + u * (heights[layer + 1] - heights[layer])
+        inside = height < math.exp(-x * x / 2 if normal else -abs(x))
+        return (x if inside else 0.0), state
+    if not normal:  # the tail is exponential again
+        return math.copysign(edges[1] - math.log(1 - u), x), state
     while True:
         v, state = next_uniform(state)
-        past = -math.log(1 - u) / _NORMAL[1]
+        past = -math.log(1 - u) / edges[1]
         if -2 * math.log(1 - v) >= past * past:
-            return math.copysign(_NORMAL[1] + past, x), state
+            return math.copysign(edges[1] + past, x), state
         u, state = next_uniform(state)
 
 
 @kernel
-def _rare_laplace(layer: np.int64, x: float, state: State) -> tuple[float, State]:
-    """As `_rare_normal`, for Laplace noise."""
-    u, state = next_uniform(state)
-    if layer:
-        height = _LAPLACE_HEIGHTS[layer] + u * (
-            _LAPLACE_HEIGHTS[layer + 1] - _LAPLACE_HEIGHTS[layer]
-        )
-        return (x if height < math.exp(-abs(x)) else 0.0), state
-    return math.copysign(_LAPLACE[1] - math.log(1 - u), x), state  # the tail is exponential again
+def _sample(normal: bool, edges: Array, state: State) -> tuple[float, State]:
+    """Sample a normal or a Laplace number; return it and the next state."""
+    x = 0.0
+    while x == 0.0:
+        word, state = next_word(state)
+        layer = np.int64(word & np.uint64(_LAYERS - 1))
+        x = (np.int64(word) >> np.int64(11)) * 2.0**-52 * edges[layer]  # on either side of 0
+        if abs(x) >= edges[layer + 1]:
+            x, state = _rare(normal, layer, x, state)
+    return x, state
 
 
 @kernel
-def laplace(out: Array, state: State) -> State:
-    """Fill a row with Laplace noise of scale 1; return the next state."""
+def laplace(out: Array, scale: float, state: State) -> None:
+    """Fill a row with Laplace noise."""
     for j in range(out.size):
-        x = 0.0
-        while x == 0.0:
-            layer, x, state = _place(_LAPLACE, state)
-            if abs(x) >= _LAPLACE[layer + 1]:
-                x, state = _rare_laplace(layer, x, state)
-        out[j] = x
-    return state
+        x, state = _sample(False, _LAPLACE, state)
+        out[j] = scale * x
 
 
 @kernel
@@ -116,11 +108,7 @@ def normals(gradients: Array, state: State, out: Array) -> tuple[Array, Array]:
     for i in range(n):
         dot, square = 0.0, 0.0
         for j in range(d):
-            x = 0.0
-            while x == 0.0:
-                layer, x, state = _place(_NORMAL, state)
-                if abs(x) >= _NORMAL[layer + 1]:
-                    x, state = _rare_normal(layer, x, state)
+            x, state = _sample(True, _NORMAL, state)
             out[i, j] = x
             dot += x * gradients[i, j]
             square += x * x

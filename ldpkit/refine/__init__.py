@@ -38,11 +38,9 @@ from ..mechanisms import (
     make,
 )
 from ..mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, oracle, support_variance
-from ..mechanisms.grr import response_rates
+from ..mechanisms.grr import inclusion_rates, response_rates
 from ..mechanisms.hashing import LocalHashing
-from ..mechanisms.histogram import threshold_rates
-from ..mechanisms.subset import inclusion_rates
-from ..mechanisms.unary import other_rate
+from ..mechanisms.unary import other_rate, threshold_rates
 from ..types import Array, ArrayLike, Numbers, Word
 from .pareto import STRATEGIES, nondominated, ratios, select
 
@@ -302,7 +300,7 @@ def build(name: str, k: int, epsilon: float, **options: Word) -> FrequencyOracle
     An adaptive protocol is refined with `options`, as `refine` takes them. Any other protocol keeps
     its own rule.
     """
-    families = {protocols.adaptive.name: family for family, protocols in FAMILIES.items()}
+    families = {protocols.adaptive.__name__: family for family, protocols in FAMILIES.items()}
     if name in families:
         return refine(families[name], k, epsilon, **options)
     return make(name, k=k, epsilon=epsilon)
@@ -350,7 +348,7 @@ def table(
     """
     import pandas as pd
 
-    parameters = {family.adaptive.name: family.parameter for family in FAMILIES.values()}
+    parameters = {family.adaptive.__name__: family.parameter for family in FAMILIES.values()}
     rows = []
     for name, size, budget in itertools.product(protocols, k, epsilon):
         mechanism = build(name, size, budget, **options)

@@ -224,9 +224,9 @@ def test_nothing_runs_that_the_imports_do_not_show():
 def test_chapters_do_not_depend_on_each_others_mechanisms():
     wrong = []
     for page, needed, foreign in [
-        ("kv_auditor/tables", "pckv kv_pages", "subset hashing"),
-        ("ldp_auditor/fig2", "subset hashing", "pckv nets"),
-        ("ldp_sgd/fig4", "nets standins", "pckv unary"),
+        ("kv_auditor/tables", "keyvalue kv_pages", "histogram hashing"),
+        ("ldp_auditor/fig2", "grr hashing", "keyvalue nets"),
+        ("ldp_sgd/fig4", "nets standins", "keyvalue unary"),
         ("refinement/fig6", "protocols poison", "nets"),
     ]:
         path = ROOT.parent / "book" / f"{page}.ipynb"

@@ -18,7 +18,7 @@ from ldpbook.datasets import adult_hours, digits, fair
 from ldpbook.paper_values import lookup
 from ldpkit.attacks.aggregate import laplace_sum_exact, laplace_sum_runs
 from ldpkit.attacks.reconstruct import posterior_gain, score_runs
-from ldpkit.mechanisms.central import (
+from ldpkit.mechanisms.histogram import (
     ADJACENCY,
     gaussian_epsilon,
     gaussian_sigma,

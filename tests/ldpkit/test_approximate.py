@@ -33,7 +33,7 @@ from ldpkit.auditors import audit, expected
 from ldpkit.exact import gaussian_success
 from ldpkit.mechanisms import AGM, AGRR, ASUE, GM, OLH, make
 from ldpkit.mechanisms.base import MAX_EPSILON, MIN_EPSILON
-from ldpkit.mechanisms.gaussian import gaussian_delta
+from ldpkit.mechanisms.histogram import gaussian_delta
 
 GUESS, TIGHT = attacks.ATTACKS["guess"], attacks.ATTACKS["tight"]
 SINGLE = [row for row in table("exact_more") if row["tau"] == row["d"] == "1"]

@@ -27,7 +27,7 @@ from ldpkit.mechanisms import (
     make,
     takes,
 )
-from ldpkit.mechanisms.multidimensional import BASES
+from ldpkit.mechanisms.composite import BASES
 
 REST = (
     "epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr epsilon_emp"

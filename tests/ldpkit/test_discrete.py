@@ -17,7 +17,7 @@ from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.auditors import audit
 from ldpkit.beyond import discrete
 from ldpkit.mechanisms import DiscreteGaussian, DiscreteLaplace
-from ldpkit.mechanisms.central import gdp_epsilon
+from ldpkit.mechanisms.histogram import gdp_epsilon
 
 GUESS, TIGHT = Guess(), TwoValueTest()
 LAPLACE = [DiscreteLaplace(1.0), DiscreteLaplace(0.3, 4), DiscreteLaplace(2.5, 3)]

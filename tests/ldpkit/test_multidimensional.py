@@ -20,7 +20,7 @@ from ldpkit import attacks
 from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import audit, expected
 from ldpkit.mechanisms import GRR, OUE, RSFD, SUE, make
-from ldpkit.mechanisms.multidimensional import BASES
+from ldpkit.mechanisms.composite import BASES
 
 GUESS, TIGHT = attacks.ATTACKS["guess"], attacks.ATTACKS["tight"]
 ROWS = [row for row in table("exact_more") if row["mechanism"].startswith("RS+FD")]

@@ -25,7 +25,7 @@ from ldpkit.attacks.reconstruct import (
 from ldpkit.auditors import rad_bounds as bounds
 from ldpkit.auditors.rad import calibrate, estimate_sd, invert_blackbox, rad_uniform, rero_epsilon
 from ldpkit.mechanisms import GRR, OUE, FloorSS
-from ldpkit.mechanisms.central import gaussian_epsilon, gaussian_sigma, gdp_mu
+from ldpkit.mechanisms.histogram import gaussian_epsilon, gaussian_sigma, gdp_mu
 
 near = pytest.approx
 

@@ -42,7 +42,7 @@ from ldpkit.mechanisms import (
     make,
 )
 from ldpkit.mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, support_variance
-from ldpkit.mechanisms.histogram import threshold_rates
+from ldpkit.mechanisms.unary import threshold_rates
 from ldpkit.refine import (
     FAMILIES,
     STRATEGIES,

@@ -154,7 +154,7 @@ def test_the_ziggurat_has_layers_of_one_area_and_draws_into_every_corner():
             if law is stats.norm:
                 normals(np.zeros_like(out), first_state(rng(part)), out)
             else:
-                laplace(out.reshape(-1), first_state(rng(part)))
+                laplace(out.reshape(-1), 1.0, first_state(rng(part)))
             seen = seen + np.histogram(out, np.concatenate([[-np.inf], edges, [np.inf]]))[0]
         expected = np.diff(law.cdf(edges), prepend=0, append=1) * 20 * out.size
         assert expected.min() > 5 and stats.chisquare(seen, expected).pvalue > P_MIN, law

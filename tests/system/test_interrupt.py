@@ -335,7 +335,7 @@ def test_workers_hear_no_interrupt_while_they_start(tmp_path):
 ENDLESS = """
 import sys
 from ldpkit.mechanisms import Client
-from ldpkit.mechanisms.separate import SeparateClient
+from ldpkit.mechanisms.client import SeparateClient
 from ldpkit.sweep import sweep
 
 def cell(x, seed):

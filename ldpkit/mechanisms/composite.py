@@ -1,5 +1,5 @@
-"""Several attributes: a user reports one attribute at an amplified budget, and fake data for the
-others (RS+FD)."""
+"""Several reports of one user: the same value in repeated collections, or several attributes
+(RS+FD)."""
 
 import math
 from collections.abc import Sequence
@@ -10,13 +10,105 @@ from typing import Annotated, Any
 import numpy as np
 
 from .. import checks
-from ..reports import Attributes, ExactSupport
-from ..types import Array, ArrayLike, Input, Numbers, Rates, Rng
-from .base import MAX_DOMAIN, FrequencyOracle, checked_frequency, support_variance
+from ..reports import Attributes, ExactSupport, Rounds
+from ..types import Array, ArrayLike, Input, Numbers, Rates, Rng, Row
+from .base import (
+    MAX_DOMAIN,
+    MAX_ROUNDS,
+    FrequencyOracle,
+    checked_frequency,
+    distribution_known,
+    oracle,
+    support_variance,
+)
 from .grr import GRR
 from .unary import OUE, SUE, _bits
 
-__all__ = ["RSFD"]
+__all__ = ["Repeated", "RSFD", "BASES"]
+
+
+@dataclass(frozen=True)
+class Repeated(FrequencyOracle):
+    """The same value reported `tau` times.
+
+    Parameters
+    ----------
+    mechanism : FrequencyOracle
+        The client of one collection.
+    tau : int
+        Number of collections, in [1, 10^6].
+    memoise : bool
+        Sample the noise once and send the same report every time, instead of fresh noise in every
+        collection.
+
+    Notes
+    -----
+    Fresh noise costs ``tau epsilon`` and ``tau delta`` in total. A memoised report costs as much as
+    one report. The audited code subtracts the delta of one report also for `tau` reports
+    (`published_delta`); but only a bound with `delta` is valid. Source: LDP-Auditor, Algorithm 2
+    and Appendix F.
+    """
+
+    mechanism: FrequencyOracle
+    tau: Annotated[int, checks.rule(checks.integer, 1, MAX_ROUNDS)]
+    memoise: Annotated[bool, checks.flag] = False
+
+    def __post_init__(self) -> None:
+        checks.need(
+            oracle(self.mechanism).report_type.rounds_exact is not None,
+            "mechanism must send one report about one attribute to be repeated, got"
+            f" {self.mechanism!r}",
+        )
+        super().__post_init__()
+
+    @property
+    def name(self) -> str:
+        return self.mechanism.name
+
+    @property
+    def parameters(self) -> Row:
+        return self.mechanism.parameters | {"tau": self.tau, "memoise": self.memoise}
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]  # that of the client of one collection
+        """Whether the exact distribution of one collection is known."""
+        return distribution_known(self.mechanism)
+
+    @property
+    def report_type(self) -> Rounds:
+        """Several reports, or one memoised report."""
+        return Rounds(self.mechanism.report_type, self.tau, self.memoise)
+
+    @property
+    def k(self) -> int:
+        return self.mechanism.k
+
+    @property
+    def epsilon(self) -> float:
+        return self.mechanism.epsilon * (1 if self.memoise else self.tau)
+
+    @property
+    def delta(self) -> float:
+        return self.mechanism.delta * (1 if self.memoise else self.tau)
+
+    @property
+    def published_delta(self) -> float:
+        """The delta that the audited code subtracts, which is that of a single report."""
+        return self.mechanism.delta
+
+    def perturb(self, values: ArrayLike, rng: Rng) -> list[Array]:
+        """Return a list of `tau` arrays of reports; see `Mechanism.perturb`."""
+        if self.memoise:
+            return [self.mechanism.perturb(values, rng)] * self.tau
+        return [self.mechanism.perturb(values, rng) for _ in range(self.tau)]
+
+    def estimate(self, reports: Sequence[Array]) -> Array:
+        """Return the mean of the estimates of all rounds, shape (k,)."""
+        return np.mean([self.mechanism.estimate(r) for r in self.read(reports)], axis=0)
+
+    def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
+        return self.mechanism.variance(n, frequency) / (1 if self.memoise else self.tau)
+
 
 BASES = ("GRR", "SUE-z", "SUE-r", "OUE-z", "OUE-r")
 
@@ -28,7 +120,7 @@ def _checked_sizes(name: str, given: Input) -> int | tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class RSFD(FrequencyOracle):
+class RSFD(FrequencyOracle, exact=True):
     """Random sampling plus fake data over d attributes.
 
     Parameters
@@ -55,7 +147,6 @@ class RSFD(FrequencyOracle):
     d: Annotated[int, checks.rule(checks.integer, 2)]
     epsilon: Annotated[float, checks.rule(checks.real, 1e-6, 27)]
     base: Annotated[str, checks.rule(checks.one_of, BASES)] = "GRR"
-    exact = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -97,14 +188,12 @@ class RSFD(FrequencyOracle):
         parts: tuple[ExactSupport, ...]
         parts = tuple(self.attribute(j).report_type for j in range(self.d))
         q, k = parts[0].q, min(self.sizes)
-        sampled = np.asarray(parts[0].pair_distribution())
-        none = np.array([q * (1 - q), q * (1 - q), q * q, (1 - q) ** 2])
-        if self.base == "GRR":
-            fake = np.array([1 / k, 1 / k, 0, 1 - 2 / k])
-        elif self.base.endswith("z"):
-            fake = none
-        else:
-            fake = (sampled + sampled[[1, 0, 2, 3]]) / k + (1 - 2 / k) * none
+        first = parts[0].pair_distribution()
+        fake = np.array([q * (1 - q), q * (1 - q), q * q, (1 - q) ** 2])  # of no value
+        if self.base == "GRR":  # a fake value is sent as it is
+            first, fake = np.eye(4)[[0, 3]]
+        if not self.base.endswith("z"):  # it is one of the pair, or another value
+            fake = (first + first[[1, 0, 2, 3]]) / k + (1 - 2 / k) * fake
         return Attributes(parts, tuple(fake.tolist()))
 
     def inputs(self, value: int, n: int) -> Array:
@@ -126,32 +215,28 @@ class RSFD(FrequencyOracle):
             fake = rng.integers(0, size, len(own))
             if self.base == "GRR":
                 out.append(np.where(sampled == j, mechanism.perturb(own, rng), fake))
-            else:  # -1 is no value: its encoding has no bit with rate p
-                none = np.full_like(own, -1) if self.base.endswith("z") else fake
-                out.append(
-                    _bits(np.where(sampled == j, own, none), size, mechanism.p, mechanism.q, rng)
-                )
+                continue
+            if self.base.endswith("z"):
+                fake[:] = -1  # no value: its encoding has no bit with rate p
+            sent = np.where(sampled == j, own, fake)
+            out.append(_bits(sent, size, mechanism.p, mechanism.q, rng))
         return out
 
     def support(self, j: int) -> Rates:
         """Probabilities ``(p, q)`` that component `j` supports the true value, and that it supports
         one given other value."""
-        mechanism, size = self.attribute(j), self.sizes[j]
-        if self.base == "GRR":
-            fake = 1 / size
-        elif self.base.endswith("z"):
-            fake = mechanism.q
-        else:
-            fake = mechanism.q + (mechanism.p - mechanism.q) / size
+        mechanism, grr = self.attribute(j), self.base == "GRR"
+        own, other = (1.0, 0.0) if grr else (mechanism.p, mechanism.q)  # of a fake value
+        fake = other + (0.0 if self.base.endswith("z") else (own - other) / self.sizes[j])
         p, q = (rate / self.d + (1 - 1 / self.d) * fake for rate in (mechanism.p, mechanism.q))
         return p, q
 
     def estimate(self, reports: Sequence[Array]) -> list[Array]:
         """Return a list of d arrays of unbiased frequency estimates."""
         out = []
-        for j, component in enumerate(self.read(reports)):
+        for j, part in enumerate(self.read(reports)):
             p, q = self.support(j)
-            out.append((self.attribute(j).support_counts(component) / len(component) - q) / (p - q))
+            out.append((self.attribute(j).support_counts(part) / len(part) - q) / (p - q))
         return out
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
