@@ -465,7 +465,8 @@
       const all = [...values, ...above].filter((v) => low === null || v >= low);
       return scale(spec.yscale, all.length ? all : values, [low, spec.ylim[1]]);
     }
-    draw() {
+    /* Room is left for the labels of `marked` ticks; if other ticks that fit the height are wider, it is drawn again. */
+    draw(marked = 5) {
       const { spec, panels, categories } = this,
         bars = spec.kind === "bars",
         count = panels.length;
@@ -493,8 +494,12 @@
         width,
       );
       const columns = max(1, min(spec.columns, count, floor(width / narrow)));
-      const guess = (p) => max(...ticks(p.y, 5).map((v, _, all) => written(all, 3)(v).length), 1);
-      const gutter = 8 + SIGN * max(...panels.map(guess)),
+      const signs = (n) =>
+        max(
+          ...panels.flatMap((p) => ticks(p.y, n).map((v, _, all) => written(all, 3)(v).length)),
+          1,
+        );
+      const gutter = 8 + SIGN * signs(marked),
         other = sharedY ? 9 : gutter + 6;
       const longest = max(0, ...categories.map((c) => c.length)),
         turned = bars && longest * SIGN > (width - gutter) / columns / categories.length - 8;
@@ -516,7 +521,9 @@
           width < WIDE || !this.first
             ? natural
             : min(natural, max(70, FIRST / rows - top - bottom)),
-        height = rows * (h + top + bottom);
+        height = rows * (h + top + bottom),
+        fitting = max(3, floor(h / 36));
+      if (marked === 5 && signs(fitting) > signs(5)) return void this.draw(fitting);
       const parts = panels.map((p, i) => {
         const column = i % columns,
           left = first + column * (w + other); // labels keep to their own half of the gap
@@ -555,18 +562,19 @@
       for (const v of at.slice().reverse()) {
         const x = p.X(v),
           text = categories.length ? escaped(number(v) === v ? v : shown(number(v), 4)) : say(v),
-          half = (SIGN * text.length) / 2 + 4;
+          half = (SIGN * text.length) / 2 + 4,
+          place = max(p.from + half, min(p.to - half, x));
         if (!categories.length)
           parts.push(`<path class="tw-grid" d="M${x.toFixed(1)} ${p.top}V${base}"/>`);
         if (turned)
           parts.push(
             `<text transform="translate(${x + 3} ${base + 13}) rotate(${-this.slant})" text-anchor="end">${text}</text>`,
           );
-        else if (x + half < free || categories.length) {
+        else if (place + half < free || categories.length) {
           parts.push(
-            `<text x="${max(p.from + half, min(p.to - half, x)).toFixed(1)}" y="${base + 15}" text-anchor="middle">${text}</text>`,
+            `<text x="${place.toFixed(1)}" y="${base + 15}" text-anchor="middle">${text}</text>`,
           );
-          free = x - half;
+          free = place - half;
         }
       }
       broken(p.name, p.w).forEach((line, i, all) =>

@@ -1,5 +1,7 @@
 """Pictures of audits whose claim is a trade-off curve."""
 
+from collections.abc import Callable
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -17,14 +19,15 @@ _LEAST = 1e-4
 """Smallest delta that is drawn; smaller bounds are left out."""
 
 
-def delta_over_epsilon(result: SequentialResult, claim: Curve) -> Figure:
+def delta_over_epsilon(result: SequentialResult, claimed: Callable[[np.ndarray], np.ndarray]) -> Figure:
     """Draw the delta that a claim allows over epsilon, and lower bounds of an audit's `band`.
 
+    The function `claimed` returns the delta of the exact claim, because a curve that is stored as a few lines would show corners.
     The claim is refuted where a point lies above its line. A stem shows that a bound means "at least".
     """
     epsilons = np.linspace(0, 4, 81)
     band = pd.DataFrame(result.band, columns=["epsilon", "bound", "allowed"])
-    allowed = pd.DataFrame({"epsilon": epsilons, "allowed": claim.delta(epsilons)})
+    allowed = pd.DataFrame({"epsilon": epsilons, "allowed": claimed(epsilons)})
     figure, axis = plt.subplots(figsize=_SIZE, layout="constrained")
     axis.plot(allowed["epsilon"], allowed["allowed"], "k--", label="the claim allows")
     shown = band[band["bound"] > 0]

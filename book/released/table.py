@@ -86,6 +86,11 @@ def _word(verdict: str) -> str:
     return re.split(" its | to ", verdict)[0] + "*" * verdict.endswith(" (stored)")
 
 
+def _parted(name: str) -> str:
+    """Return the name of a client as HTML whose lines may end behind ``_`` and ``(``, and not within a number."""
+    return re.sub(r"(?<=[_(])", "<wbr>", html.escape(name))
+
+
 def beside(path: str, trials: int = 0, alpha: float = ALPHA, seed: int = 1) -> pd.DataFrame:
     """Return the audits of the real client and of its corrected copy with the same event, for a page about a violation."""
     client = clients()[path]
@@ -97,7 +102,7 @@ def beside(path: str, trials: int = 0, alpha: float = ALPHA, seed: int = 1) -> p
         copy.row(copy.verdict(found.lower, trials), found.lower, trials) | found.counts,
     ]
     shown = pd.DataFrame(rows).reindex(columns=["client", "verdict", "lower", "claim", "tp", "fp", "reports"])
-    shown["client"] = [re.sub(r"(?<=[_(])", "<wbr>", html.escape(name)) for name in shown["client"]]  # a client may fail there
+    shown["client"] = [_parted(name) for name in shown["client"]]
     shown["verdict"] = shown["verdict"].map(_word)
     return shown.rename(columns={"tp": "event, first input", "fp": "event, second input", "reports": "reports per input"})
 
@@ -195,7 +200,7 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
         lines = "<br>".join(f"{name}: {html.escape(str(said))}" for name, said in parts.items() if said)
         exact, lower = ("" if x == "" else f"{x:.2f}" for x in (row.exact, row.lower))
         rows.append({
-            "client": f"<details data-package='{row.package}'><summary>{row.package} {row.version}: {html.escape(row.client)}</summary>{lines}</details>",
+            "client": f"<details data-package='{row.package}'><summary>{row.package} {row.version}: {_parted(row.client)}</summary>{lines}</details>",
             "claim": f"{row.claim:.3g}", "exact": exact, "lower": lower,
             "verdict": f"<span class='badge-{_word(word).split()[0]}'>{_word(word)}{'*' * row.verdict.endswith(' (stored)')}</span>",
         })  # fmt: skip

@@ -58,7 +58,11 @@ def lacks(page):
     if not any("print(" in "".join(c["source"]) for c in shown):
         yield "a worked example"
     for title, body in blocks(page, "exercise"):
-        if title[0] != "●" or "```{dropdown} Hint\n" not in body or not code(body):
+        if (
+            title.partition(": ")[0] not in ("Easy", "Longer", "Open")
+            or "```{dropdown} Hint\n" not in body
+            or not code(body)
+        ):
             yield f"a grade, a hint or lines of {title}"
     sources = "".join("".join(c["source"]) for c in cells(page))
     glued = set(re.findall(r'glue\("(\w+)"', sources))

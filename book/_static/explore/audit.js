@@ -228,7 +228,7 @@
           );
         else if (fewest === Infinity)
           say(
-            `${grouped(s.trials)} reports per input prove ${proven} (${sure}). No number of reports refutes the claim of ${s.epsilon} at this point: it shows ${limit > 0 ? `${digits(limit)} at most` : "nothing at all"}.`,
+            `${grouped(s.trials)} reports per input prove ${proven} (${sure}). These rates show ${limit > 0 ? `ε = ${digits(limit)} at most` : "nothing at all"}, so no number of reports refutes the claim ${s.epsilon}.`,
           );
         else
           say(

@@ -85,7 +85,7 @@
         );
         const [best, value] = now.reduce((top, one) => (one[1] > top[1] ? one : top));
         say(
-          `${WORDS[best].split(":")[0]} sees most of ${s.mechanism}: ${digits(value)} of the claimed ${s.epsilon}${s.mechanism.startsWith("PCKV") ? "" : ` in round ${s.round}`}, ${digits((100 * value) / s.epsilon, 2)} %. ${value > s.epsilon ? "More than is claimed." : s.ownership < 1 ? `Only ${100 * s.ownership} % of the users hold the key: the others blur what can be seen.` : "Every user holds the key."}`,
+          `${s.mechanism.startsWith("PCKV") ? "" : `In round ${s.round} `}${WORDS[best].split(":")[0]} sees most of ${s.mechanism}: ${digits(value)} of the claimed ${s.epsilon} (${digits((100 * value) / s.epsilon, 2)} %). ${value > s.epsilon ? "More than is claimed." : s.ownership < 1 ? `Only ${100 * s.ownership} % of the users hold the key: the others blur what can be seen.` : "Every user holds the key."}`,
           value > s.epsilon ? "bad" : "",
         );
       };

@@ -87,7 +87,7 @@
           );
         else
           say(
-            `After ${s.tau} collection${s.tau > 1 ? "s" : ""} with fresh noise an audit proves about ${digits(fresh[at])}, ${s.epsilon} is claimed for one report and ${digits(s.tau * s.epsilon)} for all. The same report again gives away no more than one: ${digits(once[0])}.${chained[0] === null ? "" : ` Two rounds of noise (${CHAINS[s.protocol]}): ${digits(chained[at])}.`}`,
+            `After ${s.tau} collection${s.tau > 1 ? "s" : ""} with fresh noise an audit proves about ${digits(fresh[at])}. Claimed is ${s.epsilon} for one report, and ${digits(s.tau * s.epsilon)} for all. The same report again gives away no more than one: ${digits(once[0])}.${chained[0] === null ? "" : ` Two rounds of noise (${CHAINS[s.protocol]}): ${digits(chained[at])}.`}`,
           );
       };
     },

@@ -77,10 +77,10 @@
           .end();
         const form =
           closed === null
-            ? "the closed form needs more clients"
-            : `the closed form allows ${digits(closed)}${closed > s.epsilon ? ", more than no shuffling at all" : ""}`;
+            ? "The closed form needs more clients"
+            : `The closed form allows ${digits(closed)}${closed > s.epsilon ? ", more than no shuffling at all" : ""}`;
         say(
-          `${grouped(s.clients)} clients with ε = ${s.epsilon} each: the shuffled batch keeps ε ≤ ${digits(upper)} at δ = ${digits(s.delta, 1)}, and no less than ${digits(tight)} is true; ${form}. Shuffling divides ε by ${digits(s.epsilon / upper, 2)}.`,
+          `${grouped(s.clients)} clients with ε = ${s.epsilon} each: the shuffled batch keeps ε ≤ ${digits(upper)} at δ = ${digits(s.delta, 1)}, and the true ε is at least ${digits(tight)}. ${form}. Shuffling divides ε by ${digits(s.epsilon / upper, 2)}.`,
         );
       };
     },
