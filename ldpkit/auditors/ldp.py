@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -22,11 +22,14 @@ from ..mechanisms.base import distribution_known
 from ..mechanisms.identity import digest
 from ..progress import Progress
 from ..rng import generator
-from ..types import Array, Pair, Rates, Reports, Rng, Row, Word
+from ..types import Array, ArrayLike, Input, Pair, Rates, Reports, Rng, Row, Word
 from . import independence
 from .independence import BatchSummary, Findings
 from .pair import PairAudit, makeable
 from .result import CLEAR, PairResult, in_the_clear, too_few
+
+if TYPE_CHECKING:
+    from ..sequential import SequentialResult
 
 __all__ = ["Audit", "audit", "audits", "expected"]
 
@@ -422,6 +425,70 @@ def _swapped(tp: int, fp: int, trials: int) -> bool:
         stats.clopper_pearson(tp, trials, _CHANCE)[1]
         < stats.clopper_pearson(fp, trials, _CHANCE)[0]
     )
+
+
+class CountedOptions(TypedDict, total=False):
+    """Options of a counted audit, which are the fields of `Audit`."""
+
+    trials: int
+    alpha: float
+    delta: float | None
+    faithful: bool
+    pair: tuple[Input, Input] | None
+    both: bool
+    questions: int
+    threads: int
+
+
+class SureOptions(TypedDict, total=False):
+    """Options of an audit that bets: fields of `ldpkit.sequential.SequentialAudit`."""
+
+    trials: int
+    alpha: float
+    delta: float | None
+    faithful: bool
+    pair: tuple[Input, Input] | None
+    both: bool
+    inputs: Sequence[Input] | None
+    curve: curve.Curve | None
+    band: ArrayLike | None
+    independent: bool | None
+    within: float | None
+    max_time: float | None
+
+
+@overload
+def audit(
+    mechanism: LocalRandomizer,
+    attack: str | Attack | None = None,
+    *,
+    seed: int = 1,
+    until: Literal["sure"],
+    **given: Unpack[SureOptions],
+) -> "SequentialResult": ...
+
+
+@overload
+def audit(
+    mechanism: LocalRandomizer,
+    attack: str | Attack | None = None,
+    *,
+    seed: int = 1,
+    until: Literal["counted"] | None = None,
+    **given: Unpack[CountedOptions],
+) -> PairResult: ...
+
+
+@overload
+def audit(
+    mechanism: LocalRandomizer,
+    attack: str | Attack | None = None,
+    *,
+    seed: int = 1,
+    until: str | None = None,
+    claim: Any = None,
+    **given: Word,
+) -> PairResult: ...
 
 
 def audit(

@@ -1,5 +1,5 @@
-"""Several reports of one user: the same value in repeated collections, or several attributes
-(RS+FD)."""
+"""Repeated collections and several attributes: a user reports the same value again, or one of
+several attributes (RS+FD)."""
 
 import math
 from collections.abc import Sequence

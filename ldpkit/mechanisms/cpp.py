@@ -126,7 +126,7 @@ class CPP(Mechanism):
 
     def place(self, values: ArrayLike) -> tuple[Array, Array]:
         """Return the bucket of each value and the probability that the value is rounded to the left
-        slot; a boundary between two buckets belongs to the left one."""
+        slot. A boundary between two buckets belongs to the left one."""
         values, width = checks.reals("values", values, -1, 1), 4 / self.buckets
         at = np.ceil((values + 1) / width).astype(np.int64) - 1
         bucket = np.clip(at, 0, self.buckets // 2 - 1)

@@ -307,8 +307,8 @@ class Sketch(Support):
 
 @dataclass(frozen=True)
 class HashedSigns(Signs):
-    """A hash function, one index, and the sign at this index of the Hadamard row that belongs to
-    the value's cell; structured array (n,) with ``hash``, ``indices`` and ``signs``.
+    """A hash function, one index, and the sign at this index of the Hadamard row of the value's
+    cell. A report is an entry of a structured array with ``hash``, ``indices`` and ``signs``.
 
     Parameters
     ----------

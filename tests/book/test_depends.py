@@ -227,7 +227,7 @@ def test_chapters_do_not_depend_on_each_others_mechanisms():
         ("kv_auditor/tables", "keyvalue kv_pages", "histogram hashing"),
         ("ldp_auditor/fig2", "grr hashing", "keyvalue nets"),
         ("ldp_sgd/fig4", "nets standins", "keyvalue unary"),
-        ("refinement/fig6", "protocols poison", "nets"),
+        ("refinement/fig6", "pareto poison", "nets"),
     ]:
         path = ROOT.parent / "book" / f"{page}.ipynb"
         cells = json.loads(path.read_text())["cells"]

@@ -28,12 +28,14 @@ from ldpkit.auditors import (
     audit_kv,
     audit_shuffle,
     audits,
+    ldp,
     rad_audit,
 )
 from ldpkit.auditors.base import ALPHA
 from ldpkit.cli import commands
 from ldpkit.mechanisms import CPPUE, GRR, LDPSGD, OUE, PCKVUE, FloorSS
 from ldpkit.rng import derive
+from ldpkit.sequential import SequentialAudit
 
 WORDS = {
     "audit": {
@@ -185,3 +187,10 @@ def test_options_are_the_parameters_of_the_audits():
             )
             if name not in ("mechanism", "dimension") and not shown[name].required:
                 assert shown[name].default == parameter.default
+
+
+def test_an_editor_can_complete_every_option_of_an_audit():
+    for options, audited in ((ldp.CountedOptions, Audit), (ldp.SureOptions, SequentialAudit)):
+        fields = [f.name for f in dataclasses.fields(audited) if f.init]
+        assert fields[:2] == ["mechanism", "attack"]
+        assert options.__annotations__.keys() == set(fields[2:])
