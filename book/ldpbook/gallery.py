@@ -5,6 +5,7 @@ import io
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from PIL import Image
 
@@ -66,15 +67,15 @@ def words(rows: pd.DataFrame, conclusion: bool) -> str:
 def _conclusions(root: Path, items: pd.DataFrame) -> set[str]:
     """Return the items for which an erratum or a claim states that a conclusion of the paper changes.
 
-    A claim without the number of a figure concerns all items of its page.
+    A claim that fails everywhere, and names no figure, concerns all items of its page.
     """
     found = {item for entry in errata.entries(root) if entry.effect == "conclusion" for item in entry.affects}
     if (path := root / "_build" / "claims.csv").exists():
         claims = pd.read_csv(path, dtype=str)
         claims = claims[claims["differs"] == "the conclusion"].merge(items, on="page")
-        placed = claims["place"].str.contains(r"(?:Figure|Table) \d")
-        named = [bool(re.search(rf"\b{figures.short(row.item)}\b", str(row.place))) for row in claims.itertuples()]
-        found |= set(claims.loc[named | ~placed, "item"])
+        fails = ~claims["place"].str.contains(r"(?:Figure|Table) \d") & claims["verdict"].str.startswith("does not hold")
+        named = [re.search(rf"\b{figures.short(row.item)}\b", str(row.place)) is not None for row in claims.itertuples()]
+        found |= set(claims.loc[np.array(named, bool) | fails, "item"])
     return found
 
 

@@ -205,6 +205,16 @@ def test_the_gallery_has_every_item_once(tmp_path):
     shown = gallery.page(Project(tmp_path))
     assert shown.count("<li>") == 3 and shown.count('href="rad/fig1.html"') == 2
     assert shown.count("Which &amp; why?") == 1 and "<strong>Table 1</strong>" in shown
+    head, wrong = "page,place,verdict,differs", "the conclusion"
+    for place, verdict, tiles in [
+        ("4 Figure 2", "holds in part", 1),
+        ("4", "holds in part", 0),
+        ("4", "does not hold", 2),
+    ]:
+        (tmp_path / "_build" / "claims.csv").write_text(
+            f"{head}\nrad/fig1,{place},{verdict},{wrong}\n"
+        )
+        assert gallery.page(Project(tmp_path)).count("<b>A conclusion differs</b></small>") == tiles
 
 
 def test_a_tile_shows_one_panel_of_a_figure():
