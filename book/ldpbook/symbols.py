@@ -15,16 +15,17 @@ _GREEK = {
     "vartheta": "ϑ", "ell": "ℓ",
 }  # fmt: skip
 _UPRIGHT = {
-    "Phi": "Φ", "infty": "∞", "sum": "∑", "langle": "⟨", "rangle": "⟩", "lfloor": "⌊", "rfloor": "⌋", "lvert": "|", "rvert": "|",
+    "Phi": "Φ", "Delta": "Δ", "|": "‖", "big": "", "bigl": "", "bigr": "", "Big": "", "infty": "∞", "sum": "∑", "langle": "⟨", "rangle": "⟩", "lfloor": "⌊", "rfloor": "⌋", "lvert": "|", "rvert": "|",
     "lVert": "‖", "rVert": "‖", "dots": "…", "ldots": "…", ",": "\u202f", "{": "{", "}": "}", "%": "%", "left": "", "right": "",
 }  # fmt: skip
 _BETWEEN = {
     "=": "=", "<": "&lt;", ">": "&gt;", "+": "+", "-": "−", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "to": "→",
-    "approx": "≈", "in": "∈", "cdot": "·", "times": "×", "sim": "∼", "propto": "∝", "bmod": "mod", "pm": "±",
+    "approx": "≈", "in": "∈", "cdot": "·", "times": "×", "sim": "∼", "propto": "∝", "bmod": "mod", "pm": "±", "mid": "|",
 }  # fmt: skip
+_ACCENTS = {"hat": "\u0302", "bar": "\u0304"}
 _NAMES = ("ln", "log", "exp", "min", "max", "lim", "tanh", "cosh", "Pr")
-_TOKEN = re.compile(r"\\([A-Za-z]+|[,{}%])|([A-Za-z])|(\d)|(\s+)|(.)", re.S)
-_FORMULA = re.compile(r'<span class="math[^"]*">\\\((.*?)\\\)</span>', re.S)
+_TOKEN = re.compile(r"\\([A-Za-z]+|[,{}%|])|([A-Za-z])|(\d)|(\s+)|(.)", re.S)
+_FORMULA = re.compile(r'<span class="(?:long )?math[^"]*">\\\((.*?)\\\)</span>', re.S)
 
 
 class _Unknown(Exception):
@@ -58,14 +59,16 @@ def _single(tokens: Iterator[Any], token: Any) -> str:
         return re.sub("</?i>", "", _atom(tokens))
     if command == "mathcal":
         return _atom(tokens)
-    if command == "hat":
-        return _atom(tokens).replace("</i>", "\u0302</i>")
+    if command in _ACCENTS:
+        return _atom(tokens).replace("</i>", f"{_ACCENTS[command]}</i>")
     if command == "sqrt":
         inner = _atom(tokens)
         return f"√{inner}" if _short(inner) else f"√({inner})"
     if command in ("frac", "tfrac"):
         above, below = _atom(tokens), _atom(tokens)
-        return f"<sup>{above}</sup>⁄<sub>{below}</sub>" if _short(above) and _short(below) else f"(({above})/({below}))"
+        if _short(above) and _short(below):
+            return f"<sup>{above}</sup>⁄<sub>{below}</sub>"
+        return "({}/{})".format(*(text if _short(text) else f"({text})" for text in (above, below)))
     if (command and command not in _UPRIGHT) or (mark and mark not in "()[]|,.;:/!'*"):
         raise _Unknown
     return number or {"'": "′", ",": ", ", ";": "; "}.get(mark) or mark or _UPRIGHT[command]
@@ -106,6 +109,7 @@ def written(formula: str) -> str | None:
 def replaced(*texts: str) -> list[str] | None:
     """Return texts of a page in which all formulas are HTML, or ``None`` if that is not possible."""
     known = {found: written(html.unescape(found)) for text in texts for found in _FORMULA.findall(text)}
-    if None in known.values() or any('<div class="math' in text for text in texts):
+    if None in known.values():
         return None
-    return [_FORMULA.sub(lambda match: known[match[1]] or "", text) for text in texts]
+    found = [_FORMULA.sub(lambda match: known[match[1]] or "", text) for text in texts]
+    return None if any(re.search(r'class="[^"]*\bmath\b', text) for text in found) else found

@@ -15,6 +15,7 @@ READ = {
     r"-(r^2 - 1)/(2r)": "−(r^2 − 1)/(2r)",
     r"\kappa_- \le \mathrm{TV}": "κ_− ≤ TV",
     r"\sqrt{100}\sqrt{k-1}": "√100√(k − 1)",
+    r"\bigl[\frac{1}{1 + r}\bigr] \|\, \bar p \mid \Delta": "[(1/(1 + r))]‖\u202fp̄ | Δ",
     r"k_10": "k_10",
     r"p' < \hat p": "p′ &lt; p̂",
 }
@@ -34,6 +35,7 @@ def test_what_html_cannot_write_is_left_to_the_script(formula):
 
 
 def test_a_page_with_a_displayed_formula_keeps_all_its_formulas():
-    inline = '<span class="math long">\\(k &lt; 2\\)</span>'
+    inline = '<span class="long math notranslate">\\(k &lt; 2\\)</span>'
     assert symbols.replaced(inline) == ['<span class="symbols"><i>k</i>\u00a0&lt;\u00a02</span>']
-    assert symbols.replaced(inline + '<div class="math notranslate">') is None
+    for other in ('<div class="math notranslate">', '<span class="new math">'):
+        assert symbols.replaced(inline + other) is None
