@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import attacks, checks, curve, stats
 from ..attacks import Attack
-from ..attacks.base import audited
+from ..attacks.base import FixedEvent, audited
 from ..mechanisms import Client, LocalRandomizer
 from ..mechanisms.base import distribution_known
 from ..mechanisms.identity import digest
@@ -144,8 +144,9 @@ class Audit(PairAudit):
             or not distribution_known(self.mechanism)
             or any(
                 rates is None
-                and isinstance(attack, attacks.Guess | attacks.TwoValueTest)
-                and attack.route(self.mechanism) != "simulate"
+                and not (
+                    isinstance(attack, FixedEvent) and attack.route(self.mechanism) == "simulate"
+                )
                 for attack, rates in zip(self.chosen, self.rates)
             )
         )

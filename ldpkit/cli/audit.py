@@ -110,7 +110,10 @@ def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: 
     )
     writable(words)
     target, inputs, delta = target_of(words, threads)
-    checks.need(inputs is None, "--inputs name those of a client with --report any")
+    checks.need(
+        inputs is None,
+        "--inputs name those of a client with --report any; a mechanism takes --pair",
+    )
     shared: Row = {name: words[name] for name in ("trials", "alpha", "faithful")}
     shared |= {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
     planned = [Audit(target, names, pair=pair, **shared) for pair in pairs]

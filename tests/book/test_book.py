@@ -471,6 +471,12 @@ def test_missing_empty_unexecuted_and_located_pages_are_reported(project):
     assert check_pages.problems(project) == found
     show(f"PosixPath('{project.root}/x')", "released.csv")
     assert check_pages.located(project) == [f"book/one names {project.root}"]
+    project.html("book/two").write_text(
+        r"<pre>\(a\)</pre> \(b\) <script src='x/mathjax/y.js'></script>"
+    )
+    assert check_pages.raw(project) == []
+    project.html("book/two").write_text(r"<pre>\(a\)</pre> \(b\)")
+    assert check_pages.raw(project) == [r"book/two prints \(b\)"]
 
 
 def test_figures_without_a_table_are_reported(project):

@@ -893,7 +893,7 @@ COMMANDS = [
     (f"{AUDIT} --until-sure --pair 0 1 --pair 0 2", "give one --pair, or --all-pairs of --inputs"),
     (f"{AUDIT} --until-sure --inputs [0,1,2]", "give two --inputs, or --all-pairs of them, and then no --pair"),
     ("audit --mechanism OUE --k 50 --epsilon 1 --until-sure --all-pairs", "--all-pairs takes 12 inputs at most"),
-    (f"{AUDIT} --inputs [0,1]", "--inputs name those of a client with --report any"),
+    (f"{AUDIT} --inputs [0,1]", "--inputs name those of a client with --report any; a mechanism takes --pair"),
     # resume, plan, bound
     ("resume no.state --trials 3 --max-time 1 --html a.html --client a:b --command c --recordings d e", "'no.state' does not exist"),
     (f"resume {__file__}", "is no audit that was kept"),

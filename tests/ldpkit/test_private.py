@@ -171,9 +171,11 @@ def test_pytest_starts_as_fast_with_the_plugin(project):
 
 
 def test_the_steps_of_the_action_run(project):
-    """Every line that is `run` in the action, with its own defaults but for the seconds."""
+    """Every line that is `run` in the action, with its own defaults but for packages and seconds."""
     action = yaml.safe_load((ROOT / "book/ci/action.yml").read_text())
-    inputs = {name: entry["default"] for name, entry in action["inputs"].items()}
+    inputs = {
+        name: entry.get("default", "ldpkit pytest") for name, entry in action["inputs"].items()
+    }
     lines = [step for step in action["runs"]["steps"] if "run" in step]
     assert action["runs"]["using"] == "composite" and len(lines) == 2
     ends = []
