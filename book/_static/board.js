@@ -7,7 +7,7 @@
     D = globalThis.ldpkitBoard,
     host = /** @type {HTMLElement} */ (document.querySelector("[data-board]"));
   if (!host || !D) return;
-  const PAGE = 50,
+  const PAGE = matchMedia("(max-width: 576px)").matches ? 10 : 50,
     PREFIX = "#board:";
   const HOWS = {
     "real reports": "●",

@@ -198,7 +198,7 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
             "With delta": f"{row.delta:g}" if row.delta else "", "Fixed in": row.fixed_in,
         }  # fmt: skip
         lines = "<br>".join(f"{name}: {html.escape(str(said))}" for name, said in parts.items() if said)
-        exact, lower = ("" if x == "" else f"{x:.2f}" for x in (row.exact, row.lower))
+        exact, lower = ("" if x == "" else f"{x:.2f}".replace("inf", "∞") for x in (row.exact, row.lower))
         rows.append({
             "client": f"<details data-package='{row.package}'><summary>{row.package} {row.version}: {_parted(row.client)}</summary>{lines}</details>",
             "claim": f"{row.claim:.3g}", "exact": exact, "lower": lower,
