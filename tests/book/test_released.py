@@ -179,7 +179,7 @@ def test_the_table_of_the_page_is_narrow_and_folds_the_rest_under_each_client():
     assert (
         first["verdict"] == "<span class='badge-keeps'>keeps*</span>" and first["claim"] == "1.23"
     )
-    assert (first["exact"], first["lower"]) == ("inf", "1.00")
+    assert (first["exact"], first["lower"]) == ("∞", "1.00")
     for said in ("|y| &lt; 1<br>", "2,000", "Claimed in: ", "0.01"):
         assert said in first["client"]
     assert found["verdict"][1:].str.contains(">weak<").all() and "as said<br>" in found["client"][1]
