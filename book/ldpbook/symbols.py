@@ -22,6 +22,7 @@ _BETWEEN = {
     "=": "=", "<": "&lt;", ">": "&gt;", "+": "+", "-": "−", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "to": "→",
     "approx": "≈", "in": "∈", "cdot": "·", "times": "×", "sim": "∼", "propto": "∝", "bmod": "mod", "pm": "±", "mid": "|",
 }  # fmt: skip
+_LONG = 24  # characters; a phone shows about forty
 _ACCENTS = {"hat": "\u0302", "bar": "\u0304"}
 _NAMES = ("ln", "log", "exp", "min", "max", "lim", "tanh", "cosh", "Pr")
 _TOKEN = re.compile(r"\\([A-Za-z]+|[,{}%|])|([A-Za-z])|(\d)|(\s+)|(.)", re.S)
@@ -99,11 +100,16 @@ def _run(tokens: Iterator[Any], stop: str = "") -> str:
 
 
 def written(formula: str) -> str | None:
-    """Return a formula in HTML, or ``None`` if it needs more than symbols, indices, powers, roots and fractions on a line."""
+    """Return a formula in HTML, or ``None`` if it needs more than symbols, indices, powers, roots and fractions on a line.
+
+    A long formula may be broken at its signs.
+    """
     try:
-        return f'<span class="symbols">{_run(_TOKEN.finditer(formula))}</span>'
+        found = _run(_TOKEN.finditer(formula))
     except _Unknown:
         return None
+    long = len(re.sub("<.*?>", "", found)) > _LONG
+    return f'<span class="symbols">{found.replace(chr(0xA0), " ") if long else found}</span>'
 
 
 def replaced(*texts: str) -> list[str] | None:

@@ -34,6 +34,11 @@ def test_what_html_cannot_write_is_left_to_the_script(formula):
     assert symbols.replaced(span.format("k"), span.format(formula)) is None
 
 
+def test_a_long_formula_can_be_broken_at_its_signs():
+    assert "\u00a0+\u00a0" in symbols.written("a + b")
+    assert "\u00a0" not in symbols.written("a + b + c + d + e + f + g + h")
+
+
 def test_a_page_with_a_displayed_formula_keeps_all_its_formulas():
     inline = '<span class="long math notranslate">\\(k &lt; 2\\)</span>'
     assert symbols.replaced(inline) == ['<span class="symbols"><i>k</i>\u00a0&lt;\u00a02</span>']

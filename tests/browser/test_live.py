@@ -461,9 +461,8 @@ def test_what_is_no_whole_number_is_refused_in_one_line_and_stays_as_typed(ready
 def parameters_cell_or_source(page):
     """The code of the parameters' cell, also where nobody has opened its editor."""
     shown = page.locator(".tag_parameters textarea")
-    return (
-        shown.input_value() if shown.count() else page.locator(".tag_parameters pre").text_content()
-    )
+    opened = shown.input_value() if shown.count() else ""
+    return opened or page.locator(".tag_parameters pre").text_content()
 
 
 def test_elements_of_a_list_are_chips_that_leave_come_back_and_join_at_their_place(ready, live):
