@@ -88,15 +88,14 @@ def against_exact(rows: pd.DataFrame) -> str:
     return f"{closed:,} values computed from closed forms" if closed else "nothing to compare with"
 
 
-def status(rows: pd.DataFrame, differs: str, found: str = "") -> str:
-    """Return the line below the answer: what was `found` in a few words, how many numbers agree, with what, and why some differ."""
+def status(rows: pd.DataFrame, differs: str) -> str:
+    """Return the line below the answer: how many numbers agree, with what, and why some differ."""
     n, link = counted(rows), f'<a href="#{EVIDENCE}">Evidence</a>'
     agree, differ = n["printed"] + n["code"], n["differ"]
     if not agree + differ:
         return f"{bar(rows)}The paper prints no number of this page that could be compared; {against_exact(rows)}. {link}"
     why = f" {differ:,} differ{'s' if differ == 1 else ''}, because {html.escape(differs)}." if differ and differs else ""
     told = f"<strong>{agree:,} of {agree + differ:,} compared numbers agree</strong>: {', '.join(agreeing(rows))}"
-    told = f"<strong>{html.escape(found)}.</strong> {told}" if found and differ else told
     return f"{bar(rows)}{told}.{why} {link}"
 
 
@@ -145,13 +144,9 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
             fold += made
     foot = moved["page-needs"]
     if section:
-        rows, notes = compared(project, page), figures.notes(project.root, page)
+        rows, differs = compared(project, page), figures.notes(project.root, page).get("differs", "")
         told = summary(project, page, rows)
-        line = (
-            status(rows, notes.get("differs", ""), notes.get("found", ""))
-            if len(rows)
-            else f'{told}. <a href="#{EVIDENCE}">Evidence</a>'
-        )
+        line = status(rows, differs) if len(rows) else f'{told}. <a href="#{EVIDENCE}">Evidence</a>'
         line = "Your variant is not compared with the paper." if variant else line
         top.insert(top.index(answer) + 1, _raw(f'<p class="page-status">{line}</p>'))
         told = "What this run computed" if variant else told
