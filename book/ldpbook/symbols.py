@@ -109,7 +109,9 @@ def written(formula: str) -> str | None:
     except _Unknown:
         return None
     long = len(re.sub("<.*?>", "", found)) > _LONG
-    return f'<span class="symbols">{found.replace(chr(0xA0), " ") if long else found}</span>'
+    return (
+        f'<span class="symbols long">{found.replace(chr(0xA0), " ")}</span>' if long else f'<span class="symbols">{found}</span>'
+    )
 
 
 def replaced(*texts: str) -> list[str] | None:

@@ -174,10 +174,6 @@ def test_the_line_of_status_counts_what_was_compared(tmp_path):
     assert "<strong>2 of 3 compared numbers agree</strong>" in line
     assert "1 of 2 with what the paper" in line and "1 of 1 with the authors' code" in line
     assert "1 differs, because a &amp; b." in line
-    assert "<strong>Nearly.</strong> <strong>2 of 3" in reading.status(rows, "a", "Nearly")
-    assert "Nearly" not in reading.status(
-        rows[rows["verdict"] != "differs-explained"], "", "Nearly"
-    )
     unprinted = rows.assign(verdict="no-published-value")
     assert "3 values within 2.5 standard errors" in reading.status(unprinted, "")
 
