@@ -14,7 +14,7 @@
   const SIGN = 6.7; // pixels that a sign takes
   const KEEP = 5; // own runs that stay in the figure
   const WIDE = 576,
-    FIRST = 390; // pixels that the panels of a page's own figure may take where it has to be seen whole
+    FIRST = 420; // pixels that the panels of a page's own figure may take where it has to be seen whole
   const RUNS = ["this run, real reports", "this run"];
   const ORDER = [...RUNS, "exact", "paper", "released code"]; // which of several values a reader's cursor stands on
 
