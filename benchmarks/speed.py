@@ -3,7 +3,7 @@
 Run it after `make book`, on a quiet machine::
 
     python benchmarks/speed.py               # prints the table
-    python benchmarks/speed.py --save        # and writes it to data/results, for the book
+    python benchmarks/speed.py --save        # and writes it to data/results
 
 By default the two workers of the cluster get a grid of 20,000 audits (`--cells`), since a million
 take long. The column `unit` is the time relative to ten million steps of an empty loop in Python,
