@@ -1,6 +1,6 @@
-"""Measure what a user waits for: one audit, a command, a page, and a grid on a cluster.
+"""Measure what a user waits for: one audit, a command, and a grid on a cluster.
 
-Run it after `make book`, on a quiet machine::
+Run it on a quiet machine; `tests/browser/measure.py` measures pages::
 
     python benchmarks/speed.py               # prints the table
     python benchmarks/speed.py --save        # and writes it to data/results
@@ -10,11 +10,9 @@ take long. The column `unit` is the time relative to ten million steps of an emp
 so that machines can be compared.
 """
 
-import gzip
 import hashlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -27,7 +25,7 @@ import click
 import pandas as pd
 from distributed import LocalCluster
 
-from ldpbook.paths import BUILD, ROOT
+from ldpbook.paths import ROOT
 from ldpkit.auditors import Audit, audit
 from ldpkit.mechanisms import OUE
 from ldpkit.sweep import sweep
@@ -41,13 +39,6 @@ from ldpkit.mechanisms import OUE
 audit(OUE(100, 1.0), "tight")
 print(loaded - start, time.perf_counter() - loaded)
 """
-PAGES = {
-    "front page": ("book/intro", 700),
-    "Figure 2 of LDP-Auditor": ("book/ldp_auditor/fig2", 1200),
-    "Figure 5 of attack-aware refinement": ("book/refinement/fig5", 1200),
-    "Figure 6 of KV-Auditor": ("book/kv_auditor/fig6", 1200),
-}
-"""Pages whose bytes are counted, and the most kilobytes that each may have."""
 
 
 def fixed():
@@ -84,32 +75,6 @@ def audits():
         subprocess.run(command, capture_output=True, check=True)
         times.append(time.perf_counter() - start)
     yield "ldpkit --help (ms)", 1000 * min(times), 200
-
-
-def pages():
-    """Yield the kilobytes that a browser loads for a page, with gzip.
-
-    These are the page, and all styles, scripts, pictures and fonts that it names.
-    """
-    html = (BUILD / "html").resolve()
-    for name, (page, goal) in PAGES.items():
-        if not (path := html / f"{page}.html").exists():
-            continue
-        files, todo = set(), [path]
-        while todo:
-            if (file := todo.pop().resolve()) in files or not file.is_file():
-                continue
-            files.add(file)
-            if file.suffix not in (".html", ".css") or (file.suffix == ".html" and file != path):
-                continue
-            text = file.read_text(encoding="utf-8")
-            shown = re.findall(r'<(?:link|script|img)[^>]*?(?:href|src)="([^"#?]+)', text)
-            shown += re.findall(r"url\([\"']?([^\"')#?]+)", text) if file.suffix == ".css" else []
-            todo += [file.parent / each for each in shown if "://" not in each]
-        sizes = [
-            len(gzip.compress(file.read_bytes(), 6)) for file in files if file.suffix != ".html"
-        ]
-        yield f"{name} (KB)", (sum(sizes) + len(gzip.compress(path.read_bytes(), 6))) / 1000, goal
 
 
 def grid(cells, folder, address, seed=1):
@@ -163,7 +128,7 @@ def cluster(cells):
 def main(cells, save):
     """Measure all of it."""
     said, start, unit, rows = bench.machine(), time.perf_counter(), fixed(), []
-    for part in (audits(), pages(), cluster(cells) if cells else ()):
+    for part in (audits(), cluster(cells) if cells else ()):
         for what, value, goal in part:
             timed = what.endswith("(ms)")
             rows.append(

@@ -1,6 +1,7 @@
 """Progress of long computations, as a bar on a terminal and as a text after an interrupt."""
 
 import multiprocessing
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -63,8 +64,10 @@ class Progress:
         if watched and alone:
             from tqdm import tqdm  # imported here, because most processes show no bar
 
-            self._bar = tqdm(  # shown unless TQDM_DISABLE is set
+            self._bar = tqdm(
                 total=self.total,
+                # asked now, because tqdm reads it when it is imported, perhaps by a parent process
+                disable=bool(os.environ.get("TQDM_DISABLE")),
                 initial=self.begun,
                 unit=f" {self.unit}",
                 unit_scale=many,

@@ -92,8 +92,9 @@ def _run(tokens: Iterator[Any], stop: str = "") -> str:
         elif sign:
             found += sign if bare else f"\u00a0{sign}\u00a0"
         else:
-            found += _run(tokens, "}") if mark == "{" else _single(tokens, token)
-        bare = bool(sign) or mark in ("(", "[")
+            apart = command in _NAMES and re.search(r"[\d>]$", found)  # 2 ln 2
+            found += ("\u202f" if apart else "") + (_run(tokens, "}") if mark == "{" else _single(tokens, token))
+        bare = bool(sign) or mark in ("(", "[", ",")
     if stop:
         raise _Unknown
     return re.sub(rf"({'|'.join(_NAMES)}) \(", r"\1(", found.strip(" "))

@@ -428,8 +428,8 @@ def _swapped(tp: int, fp: int, trials: int) -> bool:
     )
 
 
-class CountedOptions(TypedDict, total=False):
-    """Options of a counted audit, which are the fields of `Audit`."""
+class PairOptions(TypedDict, total=False):
+    """Options of every audit that tells two inputs apart: fields of `PairAudit`."""
 
     trials: int
     alpha: float
@@ -437,19 +437,18 @@ class CountedOptions(TypedDict, total=False):
     faithful: bool
     pair: tuple[Input, Input] | None
     both: bool
+
+
+class CountedOptions(PairOptions, total=False):
+    """Further options of a counted audit: fields of `Audit`."""
+
     questions: int
     threads: int
 
 
-class SureOptions(TypedDict, total=False):
-    """Options of an audit that bets: fields of `ldpkit.sequential.SequentialAudit`."""
+class SureOptions(PairOptions, total=False):
+    """Further options of an audit that bets: fields of `ldpkit.sequential.SequentialAudit`."""
 
-    trials: int
-    alpha: float
-    delta: float | None
-    faithful: bool
-    pair: tuple[Input, Input] | None
-    both: bool
     inputs: Sequence[Input] | None
     curve: curve.Curve | None
     band: ArrayLike | None

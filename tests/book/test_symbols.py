@@ -17,6 +17,7 @@ READ = {
     r"\sqrt{100}\sqrt{k-1}": "√100√(k − 1)",
     r"\bigl[\frac{1}{1 + r}\bigr] \|\, \bar p \mid \Delta": "[(1/(1 + r))]‖\u202fp̄ | Δ",
     r"k_10": "k_10",
+    r"2\ln 2, -\rho\tanh(x)": "2\u202fln 2, −ρ\u202ftanh(x)",
     r"p' < \hat p": "p′ &lt; p̂",
 }
 

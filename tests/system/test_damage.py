@@ -30,12 +30,12 @@ for path in Path("kept").iterdir():
 print(len(helper.table()))
 """
 COMPILED = """
-from ldpkit import compiled
-compiled.CACHE = Path("code").resolve()
-compiled.kernel(helper.half)(1.0)
+from ldpkit import jit
+jit.CACHE = Path("code").resolve()
+jit.kernel(helper.half)(1.0)
 for path in Path("code").rglob("*.nbi"):
     path.write_bytes(b"no code")
-print(compiled.kernel(helper.half)(1.0))
+print(jit.kernel(helper.half)(1.0))
 """
 
 
