@@ -1,16 +1,18 @@
-"""Measure what a user waits for: one audit, a command, and a grid on a cluster.
+"""Measure what a user waits for: an audit, a command, pages, the book, and a grid on a cluster.
 
-Run it on a quiet machine; `tests/browser/measure.py` measures pages::
+Run it on a quiet machine::
 
     python benchmarks/speed.py               # prints the table
     python benchmarks/speed.py --save        # and writes it to data/results
+    python benchmarks/speed.py --book        # with the minutes of `make book` and `make test`
 
-By default the two workers of the cluster get a grid of 20,000 audits (`--cells`), since a million
-take long. The column `unit` is the time relative to ten million steps of an empty loop in Python,
-so that machines can be compared.
+Pages are measured if the book is built. By default the two workers of the cluster get a grid of
+20,000 audits (`--cells`), since a million take long. The column `loops` is the time relative to ten
+million steps of an empty loop in Python, so that machines can be compared.
 """
 
 import hashlib
+import itertools
 import json
 import os
 import signal
@@ -25,11 +27,13 @@ import click
 import pandas as pd
 from distributed import LocalCluster
 
-from ldpbook.paths import ROOT
+from ldpbook.execute import fresh
+from ldpbook.paths import BUILD, ROOT
 from ldpkit.auditors import Audit, audit
 from ldpkit.mechanisms import OUE
 from ldpkit.sweep import sweep
 
+SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0}
 FIRST = """
 import time
 start = time.perf_counter()
@@ -59,7 +63,7 @@ def audits():
     start = time.process_time()
     for seed in range(1000):
         audit(mechanism, "tight", seed=seed)
-    yield "one of 1,000 audits from the exact distribution (ms)", time.process_time() - start, 1
+    yield "one of 1,000 audits from the exact distribution", "ms", time.process_time() - start, 1
     started = [
         subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, check=True)
         for _ in range(5)
@@ -67,14 +71,14 @@ def audits():
     loaded, first = (
         min(map(float, each)) for each in zip(*(done.stdout.split() for done in started))
     )
-    yield "from ldpkit import audit (ms)", 1000 * loaded, 300
-    yield "the first audit of a process (ms)", 1000 * first, 300
+    yield "from ldpkit import audit", "ms", 1000 * loaded, 300
+    yield "the first audit of a process", "ms", 1000 * first, 300
     command, times = [str(Path(sys.executable).with_name("ldpkit")), "--help"], []
     for _ in range(5):
         start = time.perf_counter()
         subprocess.run(command, capture_output=True, check=True)
         times.append(time.perf_counter() - start)
-    yield "ldpkit --help (ms)", 1000 * min(times), 200
+    yield "ldpkit --help", "ms", 1000 * min(times), 200
 
 
 def grid(cells, folder, address, seed=1):
@@ -107,7 +111,12 @@ def cluster(cells):
         start = time.perf_counter()
         digest = grid(cells, whole, address)
         seconds = time.perf_counter() - start
-        yield "cells a second on two workers of Dask", cells / seconds, None
+        yield (
+            f"an audit of a grid of {cells:,} on two workers of Dask",
+            "ms",
+            1000 * seconds / cells,
+            None,
+        )
         asked = f"{cells}, pathlib.Path({str(killed)!r}), {address!r}"
         program = f"import pathlib, speed; speed.grid({asked})"
         command = [sys.executable, "-c", program]
@@ -118,30 +127,50 @@ def cluster(cells):
         process.wait()
         start = time.perf_counter()
         same = grid(cells, killed, address) == digest
-        yield "the same bytes after a kill (1: yes)", float(same), None
-        yield "the rest after the kill (s)", time.perf_counter() - start, None
+        yield "the rest of that grid after a kill", "s", time.perf_counter() - start, None
+        yield "the same bytes after the kill", "1: yes, 0: no", float(same), None
+
+
+def pages():
+    """Yield what the front page and the largest page of a figure weigh, with gzip and fonts."""
+    command = [sys.executable, "-m", "browser.measure", "--weights"]
+    done = subprocess.run(command, cwd=ROOT / "tests", capture_output=True, text=True, check=True)
+    weights = json.loads(done.stdout)
+    yield "the front page", "KB", weights.pop("book/intro"), 700
+    yield "the largest page of a figure", "KB", max(weights.values()), 1200
+
+
+def books():
+    """Yield the minutes of `make book` and `make test` in a fresh checkout, after installation."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["git", "clone", "-q", str(ROOT), folder], check=True)
+        subprocess.run(["make", ".venv/ready-dev", "packages"], cwd=folder, check=True)
+        for target, goal in (("book", 7), ("test", 4)):
+            start = time.perf_counter()
+            subprocess.run(["make", target], cwd=folder, env=fresh(Path(folder)), check=True)
+            yield f"make {target}", "min", (time.perf_counter() - start) / 60, goal
 
 
 @click.command()
 @click.option("--cells", default=20_000, show_default=True, help="Audits of the grid; 0 for none.")
+@click.option("--book", is_flag=True, help="Build and test a fresh checkout, too.")
 @click.option("--save", is_flag=True, help="Write to data/results.")
-def main(cells, save):
+def main(cells, book, save):
     """Measure all of it."""
-    said, start, unit, rows = bench.machine(), time.perf_counter(), fixed(), []
-    for part in (audits(), cluster(cells) if cells else ()):
-        for what, value, goal in part:
-            timed = what.endswith("(ms)")
-            rows.append(
-                {
-                    "what": what,
-                    "value": value,
-                    "goal": goal,
-                    "unit": value / unit / 1000 if timed else None,
-                }
-            )
-            click.echo(f"{what}: {value:.4g}" + (f" (goal: at most {goal})" if goal else ""))
+    said, start, loop, rows = bench.machine(), time.perf_counter(), fixed(), []
+    built = (BUILD / "html" / "index.html").exists()
+    parts = (
+        audits(),
+        pages() if built else (),
+        cluster(cells) if cells else (),
+        books() if book else (),
+    )
+    for what, unit, value, goal in itertools.chain(*parts):
+        loops = value * SECONDS[unit] / loop if unit in SECONDS else None
+        rows.append({"what": what, "value": value, "unit": unit, "goal": goal, "loops": loops})
+        click.echo(f"{what}: {value:.4g} {unit}" + (f" (goal: at most {goal})" if goal else ""))
     said |= {
-        "unit (s)": round(unit, 3),
+        "loop (s)": round(loop, 3),
         "cells": cells,
         "minutes": round((time.perf_counter() - start) / 60, 1),
     }

@@ -16,8 +16,8 @@ from ldpkit.mechanisms import GRR, OUE, Client
 from ldpkit.sequential import SequentialAudit
 
 ALPHA = 0.05
-PAIRS = 2000
-"""Reports per input at the edge of a claim."""
+NULLS = ((200, 10_000), (2000, 1000))
+"""Reports per input of audits at the edge of a claim, and how many of these audits are planned."""
 
 
 def noisy(draw, distance, values, rng):
@@ -70,9 +70,9 @@ def nulls(times=1.0):
         "integer Laplace v its curve": (functools.partial(integer, 1.0), integers(1.0)),
     }  # fmt: skip
     return [
-        Series({"case": name, "kind": "edge"}, round(times * 10_000),
-               functools.partial(audit, *case, PAIRS), {"alpha": ALPHA})
-        for name, case in cases.items()
+        Series({"case": name, "kind": "edge", "pairs": pairs}, round(times * runs),
+               functools.partial(audit, *case, pairs), {"alpha": ALPHA})
+        for pairs, runs in NULLS for name, case in cases.items()
     ]  # fmt: skip
 
 

@@ -13,6 +13,8 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
+from ldpkit import executors
+
 from . import (
     acronyms,
     claims,
@@ -143,7 +145,8 @@ def _tidied(app: Sphinx, doctree: nodes.document, page: str) -> None:
         formula["classes"] += ["long"] if len(formula.astext()) > _PHONE else []
     for code in doctree.findall(nodes.literal):
         code["classes"] += ["short"] if max(map(len, code.astext().split()), default=0) <= _WORD else []
-    for value in list(doctree.findall(addnodes.desc_annotation)):  # paths of this machine, functions without a name
+    aliases = [text for text in doctree.findall(nodes.paragraph) if text.astext().startswith("alias of Annotated[")]
+    for value in [*doctree.findall(addnodes.desc_annotation), *aliases]:  # paths of this machine, functions without a name
         if "Path('" in value.astext() or "<function" in value.astext():
             value.parent.remove(value)
 
@@ -265,6 +268,7 @@ HANDLERS = (
 
 
 def setup(app: Sphinx) -> dict[str, str | bool]:
+    app.parallel = executors.count(None)  # as `sphinx-build -j`; Jupyter Book's command has no such option
     app.add_config_value("ldpkit_build", "_build", "env")
     app.add_config_value("ldpkit_variant", "", "env")  # the parameters of a page that was run apart from the book
     app.add_directive("quiz", lessons.Quiz)
