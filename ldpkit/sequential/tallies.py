@@ -265,11 +265,12 @@ def offer(
         every, total = every + hits[d], total + reports[d]
     if every < 2:
         return 0
-    rates, weights = scratch[0], scratch[1]
+    rates, weights, least = scratch[0], scratch[1], np.inf
     for d in range(k):
         rates[d] = hits[d] / max(reports[d], 1)
+        least = min(least, rates[d])
     for d in range(k):
-        if hits[d] < 2:
+        if hits[d] < 2 or rates[d] <= grown * least + delta:  # no stake wins
             continue
         others, q = spread(rates, reports, d, weights), 0.0
         for x in range(k):
@@ -293,20 +294,25 @@ def _offer_slot(
 
     Four rows of `scratch` are overwritten.
     """
-    looked, hits, under = 0, scratch[2], scratch[3]
+    looked, hits, under, k = 0, scratch[2], scratch[3], reports.size
     seen = paths.counts[slot, window]
     for i in range(64):
-        if seen[:, i].any():
-            hits[:] = seen[:, i]
+        ones = 0
+        for d in range(k):
+            hits[d] = seen[d, i]
+            ones += seen[d, i]
+        if ones:
             looked += offer(best, ONE, slot, i, hits, reports, grown, delta, scratch)
-            hits[:] = seen[:, PRESENT] - seen[:, i]
+            for d in range(k):
+                hits[d] = seen[d, PRESENT] - seen[d, i]
             looked += offer(best, ZERO, slot, i, hits, reports, grown, delta, scratch)
     under[:] = 0
     for i in range(paths.cuts[slot]):
-        under += seen[:, 64 + i]
         edge = paths.edges[slot, i]
+        for d in range(k):
+            under[d] += seen[d, 64 + i]
         looked += offer(best, BELOW, slot, edge, under, reports, grown, delta, scratch)
-        for d in range(hits.size):
+        for d in range(k):
             hits[d] = seen[d, 64:TYPE].sum() - under[d]
         looked += offer(best, ABOVE, slot, edge, hits, reports, grown, delta, scratch)
     for i in range(TYPE, PRESENT + 1):
