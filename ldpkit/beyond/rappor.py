@@ -12,9 +12,9 @@ from .. import checks
 from ..exact import binomial
 from ..mechanisms.base import MAX_ROUNDS, Domain, Epsilon, SupportOracle
 from ..reports import Bloom
-from ..reports.base import Support, shaped
+from ..reports.base import Structured
 from ..reports.hashed import classes, held
-from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
+from ..types import Array, ArrayLike, Pair, Rates, Rng
 
 __all__ = ["RAPPOR"]
 
@@ -37,7 +37,7 @@ def _hit(h: int, m: int, covered: int) -> Array:
 
 
 @dataclass(frozen=True)
-class BloomWeeks(Support):
+class BloomWeeks(Structured):
     """A cohort and the bits of `tau` weeks, structured array (n,) with ``cohort`` and ``bits``
     (tau, m).
 
@@ -73,7 +73,7 @@ class BloomWeeks(Support):
         return self.single.k
 
     @property
-    def form(self) -> np.dtype[np.void]:
+    def form(self) -> np.dtype[np.void]:  # type: ignore[override]  # follows from one week
         """Type of one report."""
         return np.dtype([("cohort", "<i8"), ("bits", "u1", (self.tau, self.single.m))])
 
@@ -81,11 +81,9 @@ class BloomWeeks(Support):
     def width(self) -> int:
         return self.tau * self.single.m + 1
 
-    def read(self, reports: Reports, sender: str) -> Array:
-        reports = shaped(reports, (None,), sender, self.form)
-        checks.values(reports["cohort"], self.single.cohorts, f"cohorts of {sender}")
-        checks.values(reports["bits"].ravel(), 2, f"bits of {sender}")
-        return reports
+    @property
+    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from one week
+        return self.single.limits
 
     # --- one bit
 

@@ -29,7 +29,7 @@ from ..rng import first_state
 from ..types import Array, ArrayLike, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, Epsilon, Mechanism
 from .grid import rounded, spacing
-from .ziggurat import combine, normals
+from .ziggurat import normals
 
 __all__ = ["GRADIENT", "GradientMechanism", "LDPSGD", "PrivUnit", "PrivUnitG", "mean_axis"]
 
@@ -187,10 +187,9 @@ class GradientMechanism(Mechanism):
         reports = np.empty_like(gradients)
         dots, squares = normals(gradients, first_state(rng), reports)
         scale, axis = self._place(p, towards, dots / norms, squares, rng)
-        if axis is None:
-            reports *= scale[:, None]
-        else:
-            combine(reports, scale, gradients, (axis - scale * dots / norms) / norms)
+        reports *= scale[:, None]
+        if axis is not None:
+            reports += ((axis - scale * dots / norms) / norms)[:, None] * gradients
         return rounded(reports, self.grid, reports)
 
     def _place(

@@ -17,44 +17,35 @@ from ..jit import kernel
 from ..rng import State, next_uniform, next_word
 from ..types import Array
 
-__all__ = ["normals", "combine", "laplace"]
+__all__ = ["normals", "laplace"]
 
 _LAYERS = 256
 
 
-def _edges(
-    density: Callable[[float], float],
-    inverse: Callable[[float], float],
-    beyond: Callable[[float], float],
-) -> Array:
+def _edges(tail: float, density: Callable[[float], float], inverse: Callable[[float], float],
+           beyond: Callable[[float], float]) -> Array:  # fmt: skip
     """Right edges of layers of equal area, from the lowest layer, which includes the tail, to the
     top.
 
     The `density` on x >= 0 falls from 1; `inverse` is its inverse function, and `beyond` the mass
-    beyond a point.
+    beyond a point. The last layer ends at height 1 only for one number `tail`, where the tail
+    begins.
     """
-
-    def stack(tail: float) -> tuple[list[float], float]:
-        """Edges for a tail that begins at `tail`, and the height at which the last layer ends."""
-        height = density(tail)
-        area = tail * height + beyond(tail)
-        edges = [area / height, tail]
-        for _ in range(_LAYERS - 1):
-            height += area / max(edges[-1], 1e-300)
-            edges.append(inverse(min(height, 1.0)))
-        return edges[:-1], height
-
-    # find the tail for which the last layer ends at height 1; for a smaller one it ends above 1
-    low, high = 3.0, 9.0
-    while (middle := (low + high) / 2) not in (low, high):
-        low, high = (middle, high) if stack(middle)[1] > 1 else (low, middle)
-    return np.array([*stack(high)[0], 0.0])
+    height = density(tail)
+    area = tail * height + beyond(tail)
+    edges = [area / height, tail]
+    for _ in range(_LAYERS - 2):
+        height += area / edges[-1]
+        edges.append(inverse(height))
+    return np.array([*edges, 0.0])
 
 
-_NORMAL = _edges(lambda x: math.exp(-x * x / 2), lambda h: math.sqrt(-2 * math.log(h)),
+_NORMAL = _edges(3.6541528853610092, lambda x: math.exp(-x * x / 2),
+                 lambda h: math.sqrt(-2 * math.log(h)),
                  lambda x: math.sqrt(math.pi / 2) * math.erfc(x / math.sqrt(2)))  # fmt: skip
+_LAPLACE = _edges(7.69711747013105, lambda x: math.exp(-x), lambda h: -math.log(h),
+                  lambda x: math.exp(-x))  # fmt: skip
 _NORMAL_HEIGHTS = np.exp(-(_NORMAL**2) / 2)
-_LAPLACE = _edges(lambda x: math.exp(-x), lambda h: -math.log(h), lambda x: math.exp(-x))
 _LAPLACE_HEIGHTS = np.exp(-_LAPLACE)
 
 
@@ -114,11 +105,3 @@ def normals(gradients: Array, state: State, out: Array) -> tuple[Array, Array]:
             square += x * x
         dots[i], squares[i] = dot, square
     return dots, squares
-
-
-@kernel
-def combine(reports: Array, scale: Array, gradients: Array, shift: Array) -> None:
-    """Turn each row of `reports` into ``scale * report + shift * gradient``."""
-    for i in range(len(reports)):
-        for j in range(reports.shape[1]):
-            reports[i, j] = scale[i] * reports[i, j] + shift[i] * gradients[i, j]

@@ -7,7 +7,7 @@ rounds or attributes combine the results of their parts.
 
 from .anything import Anything
 from .base import ExactSupport, Independent, ReportType, Support
-from .hadamard import HashedSigns, Index, Signs, Sketch
+from .hadamard import Index, Signs, Sketch
 from .hashed import HASH_REPORT, Bloom, Hashed, hash_cell
 from .numbers import Ends, Gaussian, Interval, Laplace, Mixed, Noisy
 from .rounds import Attributes, Rounds
@@ -28,6 +28,6 @@ __all__ = [
     "ReportType", "Support", "ExactSupport", "Independent", "Value", "Response", "ChainedResponse",
     "Bits", "IndependentBits", "ChainedBits", "Subset", "Selection", "Hashed", "HASH_REPORT",
     "hash_cell", "Noisy", "Laplace", "Gaussian", "Buckets", "Rounds", "Ends", "Interval", "Mixed",
-    "Attributes", "Index", "Signs", "Sketch", "HashedSigns", "Bloom", "Anything"
+    "Attributes", "Index", "Signs", "Sketch", "Bloom", "Anything"
 ]
 # fmt: on

@@ -15,8 +15,8 @@ import numpy as np
 
 from .. import checks
 from ..jit import kernel
-from ..types import Array, Numbers, Pair, Rates, Reports, Rng
-from .base import Independent, Support, alphabet, product_distribution, shaped
+from ..types import Array, Numbers, Pair, Rates, Rng
+from .base import Independent, Structured, alphabet, product_distribution
 
 __all__ = ["Bloom", "Hashed", "HASH_REPORT", "cell_table", "cells", "classes", "hash_cell", "held"]
 
@@ -106,7 +106,7 @@ def _fullest_cell(seeds: Array, r: int, g: int) -> tuple[int, np.uint64, np.int6
 
 
 @dataclass(frozen=True)
-class Hashed(Independent):
+class Hashed(Structured, Independent):
     """A user's hash seed and a cell, structured array (n,) of type `HASH_REPORT`; the report
     supports all values of the cell.
 
@@ -121,17 +121,16 @@ class Hashed(Independent):
     k: int
     g: int
     p: float
-    name = "hash"
+    name, form = "hash", HASH_REPORT
 
     @property
     def q(self) -> float:  # type: ignore[override]  # follows from the hash range
         """Probability that a report supports one given other value."""
         return 1 / self.g
 
-    def read(self, reports: Reports, sender: str) -> Array:
-        reports = shaped(reports, (None,), sender, HASH_REPORT)
-        checks.values(reports["cell"], self.g, f"cells of {sender}")
-        return reports
+    @property
+    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from the other fields
+        return {"cell": self.g}
 
     def supported(self, reports: Array, values: Array) -> Array:
         return _inside(reports["seed"], reports["cell"], values, self.g)
@@ -165,7 +164,7 @@ def _sums(n: int, rate: float) -> Array:
 
 
 @dataclass(frozen=True)
-class Bloom(Support):
+class Bloom(Structured):
     """A cohort and the m bits of a Bloom filter, structured array (n,) with ``cohort`` and
     ``bits``; a report supports the values whose bits are all set.
 
@@ -190,8 +189,7 @@ class Bloom(Support):
     name, exact, guess_route = "bloom", True, "enumerate"
 
     @property
-    def form(self) -> np.dtype[np.void]:
-        """Type of one report."""
+    def form(self) -> np.dtype[np.void]:  # type: ignore[override]  # follows from the other fields
         return np.dtype([("cohort", "<i8"), ("bits", "u1", (self.m,))])
 
     @property
@@ -210,11 +208,9 @@ class Bloom(Support):
     def width(self) -> int:
         return self.m + 1
 
-    def read(self, reports: Reports, sender: str) -> Array:
-        reports = shaped(reports, (None,), sender, self.form)
-        checks.values(reports["cohort"], self.cohorts, f"cohorts of {sender}")
-        checks.values(reports["bits"].ravel(), 2, f"bits of {sender}")
-        return reports
+    @property
+    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from the other fields
+        return {"cohort": self.cohorts, "bits": 2}
 
     def supported(self, reports: Array, values: Array) -> Array:
         return held(self.places[:, :, values], reports["cohort"], reports["bits"])

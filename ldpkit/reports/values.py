@@ -9,7 +9,6 @@ import numpy as np
 
 from .. import checks
 from ..exact import binomial, count_wins, mean_reciprocal, response_wins
-from ..jit import kernel
 from ..rng import first_state
 from ..types import Array, Pair, Rates, Reports, Rng
 from .base import (
@@ -195,20 +194,6 @@ class ChainedBits(IndependentBits):
                 for a, pa in ((1, p), (0, 1 - p)) for b, pb in ((1, q), (0, 1 - q))]  # fmt: skip
 
 
-@kernel
-def _member(subsets: Array, k: int, rng: Rng) -> Array:
-    """A uniform member of each subset, or a uniform value for an empty one; int array (n,)."""
-    n, width = subsets.shape
-    guess = np.empty(n, np.int64)
-    for i in range(n):
-        count = width
-        while count > 0 and subsets[i, count - 1] < 0:  # shorter subsets are padded with -1
-            count -= 1
-        at = int(rng.random() * (count if count else k))
-        guess[i] = subsets[i, at] if count else at
-    return guess
-
-
 @dataclass(frozen=True)
 class Subset(Support):
     """Distinct values, integer array (n, w) in the order in which they were sent, padded with -1; a
@@ -225,7 +210,10 @@ class Subset(Support):
         return np.stack([(reports == value).any(axis=1) for value in values], axis=1)
 
     def guess(self, reports: Array, rng: Rng) -> Array:
-        return _member(reports, self.k, rng)
+        sizes = (reports >= 0).sum(axis=1)  # shorter subsets are padded with -1
+        at = (rng.random(len(reports)) * np.where(sizes, sizes, self.k)).astype(np.int64)
+        member = reports[np.arange(len(reports)), np.where(sizes, at, 0)]
+        return np.where(sizes, member, at)  # a uniform value for an empty subset
 
     def tally(self, reports: Array) -> Array:
         out = np.zeros((len(reports), self.k))
