@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks, curve
-from ..mechanisms.base import LocalRandomizer, pair_of_values
+from ..mechanisms.base import LocalRandomizer
 from ..reports import ReportType
 from ..reports.base import shaped
 from ..types import Array, ArrayLike, Input, Pair, Rates, Reports, Rng, Row
@@ -141,8 +141,8 @@ class FiniteMechanism(LocalRandomizer, exact=True):
         """The matrix."""
         return {"matrix": [list(row) for row in self.matrix]}
 
-    def pair(self, pair: Input = None) -> Pair:
-        return pair_of_values(self.report_type, self.report_type.worst if pair is None else pair)
+    def pair(self, pair: Input = None) -> Input:
+        return super().pair(self.report_type.worst if pair is None else pair)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return numbers of reports, int array (n,); see `Mechanism.perturb`."""

@@ -16,8 +16,8 @@ import numpy as np
 from .. import checks
 from ..progress import count_begun
 from ..reports import Anything, Bits, ReportType, Subset, Value
-from ..types import Array, ArrayLike, Input, Pair, Reports, Rng, Row, Word
-from .base import MAX_DOMAIN, LocalRandomizer, pair_of_values
+from ..types import Array, ArrayLike, Input, Reports, Rng, Row, Word
+from .base import MAX_DOMAIN, LocalRandomizer
 from .process import ClientError, NoClientError, Process
 
 __all__ = ["Client", "SeparateClient", "load", "named"]
@@ -150,9 +150,6 @@ class Client(LocalRandomizer):
         """The form of a report; its exact distribution is unknown."""
         return FORMS[self.report](self.k)
 
-    def pair(self, pair: Input = None) -> Pair:
-        return pair_of_values(self.report_type, pair)
-
     def read(self, reports: Reports) -> Array:
         """Return the reports unchanged, because `perturb` has checked them already."""
         return checks.unmasked("reports", reports)
@@ -275,17 +272,17 @@ class Client(LocalRandomizer):
                 raise ClientError(str(error)) from None
         if self.report == "subset":
             return self._subsets(reports)
-        if self.report == "value":
-            wanted = f"one integer in 0..{self.k - 1} per user"
-            return self._integers(self._array(reports, (), wanted), wanted)
-        wanted = f"{self.k} bits per user"
-        bits = self._array(reports, (self.k,), wanted)
-        sound = bits.dtype.kind in "biuf" and np.isin(bits, (0, 1)).all()
-        self._need(sound, wanted + " that are 0 or 1", "other entries")
-        return bits.astype(np.uint8)
+        if self.report == "bits":
+            bits = self._integers(reports, 2, f"{self.k} bits per user", (self.k,))
+            return bits.astype(np.uint8)
+        wanted = f"one integer in 0..{self.k - 1} per user"
+        return self._integers(reports, self.k, wanted).astype(np.int64)
 
-    def _array(self, reports: Reports, each: tuple[int, ...], wanted: str) -> Array:
-        """Return `reports` as an array of reports that each have the shape `each`."""
+    def _integers(
+        self, reports: Reports, below: int, wanted: str, each: tuple[int, ...] = ()
+    ) -> Array:
+        """Return reports of the shape `each` as an array, whose entries are whole numbers in
+        ``0..below-1``."""
         try:
             array = np.asarray(reports)
         except ValueError as error:
@@ -293,33 +290,24 @@ class Client(LocalRandomizer):
                 f"{self.called} must return {wanted}, got ragged reports ({error})"
             ) from None
         self._need(array.shape[1:] == each, wanted, f"shape {array.shape}")
-        return array
-
-    def _integers(self, array: Array, wanted: str) -> Array:
-        """Return `array` as integers in ``0..k-1``."""
         self._need(array.dtype.kind in "biuf", wanted, f"an array of {array.dtype}")
         # NaN fails every comparison
-        bad = array[~((array >= 0) & (array < self.k) & (array == np.floor(array)))]
+        bad = array[~((array >= 0) & (array < below) & (array == np.floor(array)))]
         self._need(not bad.size, wanted, next(iter(bad), None))
-        return array.astype(np.int64)
+        return array
 
     def _subsets(self, reports: Reports) -> Array:
         wanted = f"a collection of distinct values in 0..{self.k - 1} per user"
         self._need(not any(isinstance(row, (str, bytes)) for row in reports), wanted, "text")
         try:
-            rows = [
-                np.asarray(
-                    sorted(row) if isinstance(row, (set, frozenset)) else list(row), float
-                ).ravel()
-                for row in reports
-            ]
-        except (TypeError, ValueError) as error:
+            rows = [sorted(row) if isinstance(row, (set, frozenset)) else [*row] for row in reports]
+        except TypeError as error:
             raise ClientError(
                 f"{self.called} must return {wanted}, got something else ({error})"
             ) from None
         out = np.full((len(rows), max([1, *map(len, rows)])), -1, np.int64)
         for i, row in enumerate(rows):
-            out[i, : len(row)] = self._integers(row, wanted)
+            out[i, : len(row)] = self._integers(row, self.k, wanted)
         in_order = np.sort(out, axis=1)
         twice = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] >= 0)
         self._need(not twice.any(), wanted, "a repeated value")
