@@ -19,7 +19,7 @@ from ..attacks import Attack
 from ..attacks.base import FixedEvent, audited
 from ..mechanisms import Client, LocalRandomizer
 from ..mechanisms.base import distribution_known
-from ..mechanisms.identity import digest
+from ..mechanisms.client import digest
 from ..progress import Progress
 from ..rng import generator
 from ..types import Array, ArrayLike, Input, Pair, Rates, Reports, Rng, Row, Word

@@ -1,26 +1,30 @@
-"""Any Python callable as a mechanism, for audits of other packages."""
+"""Any Python callable as a mechanism, for audits of other packages, and the identity of what was
+audited."""
 
 import copy
 import functools
+import hashlib
 import importlib
 import inspect
 import math
 import operator
+import re
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 import numpy as np
 
-from .. import checks
+from .. import checks, digests
 from ..progress import count_begun
 from ..reports import Anything, Bits, ReportType, Subset, Value
 from ..types import Array, ArrayLike, Input, Reports, Rng, Row, Word
 from .base import MAX_DOMAIN, LocalRandomizer
-from .process import ClientError, NoClientError, Process
+from .process import ClientError, NoClientError, Process, Program
 
-__all__ = ["Client", "SeparateClient", "load", "named"]
+__all__ = ["Client", "SeparateClient", "digest", "identity", "load", "named"]
 
 
 FORMS: dict[str, Callable[[int], ReportType]] = {
@@ -86,6 +90,7 @@ def _inputs(values: Sequence[Input]) -> tuple[Input, ...]:
     return given
 
 
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")  # in a repr; it differs from process to process
 _MESSAGE_LENGTH = 200  # characters of an error's message in a report
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 
@@ -238,6 +243,23 @@ class Client(LocalRandomizer):
             return None
         return there(Client.perturb, values, np.random.default_rng(seed))
 
+    def origin(self, known: Row | None = None) -> Row:
+        """Return what identifies the code behind the client, see `identity`: arguments and object
+        of the function, and a digest of its source; or command and files of a program."""
+        given: Row = {}
+        function: Any = self.function
+        while isinstance(function, functools.partial):
+            given["arguments"] = _ADDRESS.sub("", repr((function.args, function.keywords)))
+            function = function.func
+        if isinstance(function, Program):
+            named = [shutil.which(function.words[0]), *function.words[1:]]
+            files = [file_digest(Path(word)) for word in named if word and Path(word).is_file()]
+            return given | {"command": list(function.words), "files": files}
+        owner = getattr(function, "__self__", function)  # of a bound method, its object
+        if owner is not None and not (inspect.isroutine(owner) or inspect.ismodule(owner)):
+            given["object"] = _ADDRESS.sub("", repr(owner))
+        return given | {"client": _source(function)}
+
     def _single_report(self, value: Input) -> Reports:
         report = self.function(value)
         count_begun()
@@ -347,6 +369,66 @@ class SeparateClient(Client):
     def afresh(self, values: Array, seed: int) -> Array | None:
         return self.function(Client.afresh, values, seed)
 
+    def origin(self, known: Row | None = None) -> Row:
+        return dict(self.function(Client.origin))
+
 
 def _perturb(client: Client, values: ArrayLike, rng: Rng) -> tuple[Array, Any]:
     return client.perturb(values, rng), rng.bit_generator.state
+
+
+# --- identity -------------------------------------------------------------------------------------
+
+
+def digest(mechanism: Any) -> str:
+    """Return a digest of the code, program or files of a client; empty for other mechanisms."""
+    return digests.digest(mechanism.origin())[:16] if isinstance(mechanism, Client) else ""
+
+
+def identity(mechanism: Any, known: Row | None = None) -> Row:
+    """Return what identifies an audited mechanism, in a form that another process can compare.
+
+    Parameters
+    ----------
+    known : mapping, optional
+        An earlier return value. Recordings may have grown since then, so that only as many bytes
+        are compared.
+
+    Returns
+    -------
+    dict
+        Release of this package, name and parameters. A client adds a digest of its source. A
+        program adds its command, and digests of the files that it names. Recordings add digests of
+        their first bytes.
+    """
+    import importlib.metadata  # imported here, because few audits are kept
+
+    given = {
+        "release": importlib.metadata.version("ldpkit"),
+        "mechanism": mechanism.name,
+        "parameters": {name: repr(value) for name, value in mechanism.parameters.items()},
+    }
+    return given | (mechanism.origin(known) if isinstance(mechanism, Client) else {})
+
+
+def file_digest(path: Path, size: int = -1) -> str:
+    """Return a digest of the first `size` bytes of a file, of all by default."""
+    with path.open("rb") as file:
+        return hashlib.sha256(file.read(size)).hexdigest()[:16]
+
+
+def _source(function: Any) -> str:
+    """Return a name and a digest of a function or of the class of an object.
+
+    The digest is that of the file which defines it, or of its code if there is no such file.
+    """
+    routine = inspect.isroutine(function) or inspect.isclass(function)
+    owner = function if routine else type(function)
+    name = f"{owner.__module__}:{owner.__qualname__}"
+    try:
+        return f"{name} {file_digest(Path(inspect.getfile(owner)))}"
+    except (TypeError, OSError):
+        code = getattr(owner, "__code__", None)
+        plain = [value for value in code.co_consts if not inspect.iscode(value)] if code else []
+        text = code.co_code + repr(plain).encode() if code else b""
+        return f"{name} {hashlib.sha256(text).hexdigest()[:16]}"

@@ -9,7 +9,6 @@ import numpy as np
 
 from .. import checks
 from ..exact import binomial, count_wins, mean_reciprocal, response_wins
-from ..rng import first_state
 from ..types import Array, Pair, Rates, Reports, Rng
 from .base import (
     ExactSupport,
@@ -24,7 +23,6 @@ from .base import (
     shaped,
     won,
 )
-from .rounds import rounds_won
 
 # fmt: off
 __all__ = [
@@ -273,11 +271,6 @@ class Selection(Subset, ExactSupport):
     def rounds_success(self, tau: int) -> float | None:
         alone = self.omega == 1  # the set is a response
         return Response(self.k, self.p, self.q).rounds_success(tau) if alone else None
-
-    def simulated(self, trials: int, truth: bool, tau: int, rng: Rng) -> int:
-        """Sample the number of guesses, from `tau` rounds, that are the first of the pair."""
-        state = first_state(rng)
-        return rounds_won(trials, self.k, self.omega, self.p, tau, bool(truth), state)
 
     @property
     def outputs(self) -> int:
