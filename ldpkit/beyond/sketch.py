@@ -15,9 +15,8 @@ from .. import checks
 from ..jit import kernel
 from ..mechanisms.base import Domain, Epsilon, SupportOracle
 from ..mechanisms.grr import GRR, respond
-from ..reports import Index, Signs, Sketch
-from ..reports.hadamard import plus, words
 from ..types import Array, ArrayLike, Rng
+from .hadamard import Index, Signs, Sketch, plus, words
 
 __all__ = ["HM", "HR", "CMS", "HCMS", "CountMeanSketch"]
 

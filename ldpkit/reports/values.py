@@ -1,4 +1,4 @@
-"""Reports of one value, of a bit per value, of a set of values, and of bits of sampled buckets."""
+"""Reports of one value, of a bit per value, and of a set of values."""
 
 import itertools
 import math
@@ -8,28 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import checks
-from ..exact import binomial, count_wins, mean_reciprocal, response_wins
-from ..types import Array, Pair, Rates, Reports, Rng
+from ..exact import binomial, response_wins
+from ..types import Array, Reports, Rng
 from .base import (
     ExactSupport,
     Independent,
-    ReportType,
     Support,
     alphabet,
     listed_positions,
-    log_ratio,
-    pick,
     product_distribution,
     shaped,
     won,
 )
 
-# fmt: off
-__all__ = [
-    "Value", "Response", "ChainedResponse", "Bits", "IndependentBits", "ChainedBits", "Subset",
-    "Selection", "Buckets"
-]
-# fmt: on
+__all__ = ["Value", "Response", "Bits", "IndependentBits", "Subset", "Selection"]
 
 
 @dataclass(frozen=True)
@@ -83,36 +75,6 @@ class Response(Value, ExactSupport):
 
 
 @dataclass(frozen=True)
-class ChainedResponse(Response):
-    """A response to a memoised response, which is the same in all rounds: each round reports the
-    memoised value with probability `keep`, and each other value with probability `flip`.
-
-    Parameters
-    ----------
-    k, p, q
-        As in `Response`, for one round.
-    memo : Response
-        The memoised response.
-    """
-
-    memo: Response
-    keep: float
-    flip: float
-
-    def rounds_success(self, tau: int) -> float:
-        kept = Response(self.k, self.keep, self.flip).rounds_success(tau)
-        return self.memo.p * kept + (1 - self.memo.p) * (1 - kept) / (self.k - 1)
-
-    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
-        p, q = self.memo.p, self.memo.q
-        return [  # the memoised value is the first of the pair, the second, or a third value
-            (p, self.keep, self.flip),
-            (q, self.flip, self.keep),
-            (max(0.0, 1 - p - q), self.flip, self.flip),
-        ]
-
-
-@dataclass(frozen=True)
 class Bits(Support):
     """One bit per value, uint8 array (n, k); a one supports its value."""
 
@@ -162,34 +124,6 @@ class IndependentBits(Bits, Independent):
 
     def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
         return np.tile((np.arange(self.k) < targets).astype(np.uint8), (count, 1)), targets
-
-
-@dataclass(frozen=True)
-class ChainedBits(IndependentBits):
-    """Flipped copies of memoised bits, which are the same in all rounds: a round reports a one for
-    a memoised one with probability `keep`, and for a memoised zero with probability `flip`.
-
-    Parameters
-    ----------
-    k, p, q
-        As in `IndependentBits`, for one round.
-    memo : IndependentBits
-        The memoised bits.
-    """
-
-    memo: IndependentBits
-    keep: float
-    flip: float
-
-    def rounds_success(self, tau: int) -> float:
-        ones, zeros = binomial(tau, self.keep), binomial(tau, self.flip)
-        own, other = (rate * ones + (1 - rate) * zeros for rate in (self.memo.p, self.memo.q))
-        return won(own, count_wins(other, self.k))
-
-    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
-        p, q, rate = self.memo.p, self.memo.q, {1: self.keep, 0: self.flip}
-        return [(pa * pb, rate[a] * (1 - rate[b]), rate[b] * (1 - rate[a]))
-                for a, pa in ((1, p), (0, 1 - p)) for b, pb in ((1, q), (0, 1 - q))]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -302,75 +236,3 @@ class Selection(Subset, ExactSupport):
             for _ in range(count)
         ]
         return rng.permuted(np.array(subsets), axis=1), supported
-
-
-@dataclass(frozen=True)
-class Buckets(ReportType):
-    """Bits of the sampled buckets, int8 array (n, buckets), -1 where a bucket was not sampled.
-
-    Parameters
-    ----------
-    k, buckets, bits : int
-        Domain size, number of buckets of equal size, and number of buckets that each user samples.
-    p, q : float
-        Probability of a one at the true bucket, and at any other, if sampled.
-    """
-
-    k: int
-    buckets: int
-    bits: int
-    p: float
-    q: float
-    name, exact = "buckets", True
-
-    @property
-    def size(self) -> int:
-        """Values per bucket."""
-        return self.k // self.buckets
-
-    @property
-    def width(self) -> int:
-        return self.buckets
-
-    def read(self, reports: Reports, sender: str) -> Array:
-        reports = shaped(reports, (None, self.buckets), sender)
-        checks.need(
-            np.isin(reports, (-1, 0, 1)).all() and ((reports >= 0).sum(axis=1) == self.bits).all(),
-            f"reports of {sender} must each hold {self.bits} bits, and -1 in all other buckets",
-        )
-        return reports
-
-    def check(self, pair: Pair) -> None:
-        """Raise ``ValueError`` for two values of one bucket, which have the same distribution."""
-        checks.need(
-            pair[0] // self.size != pair[1] // self.size,
-            f"pair must lie in two different buckets of {self.size} values, got {pair}",
-        )
-
-    def guess(self, reports: Array, rng: Rng) -> Array:
-        """A uniform value of a uniform bucket among those whose bit is one, or among all buckets if
-        there is none; int array (n,)."""
-        bucket = pick((reports == 1).astype(np.uint8), rng)
-        return bucket * self.size + rng.integers(0, self.size, len(bucket))
-
-    def score(self, reports: Array, pair: Pair) -> Array:
-        """1 if only the first value's bucket shows a one, -1 if only the second's does, else 0; int
-        array (n,)."""
-        one, two = ((reports[:, value // self.size] == 1).astype(np.int8) for value in pair)
-        return one - two
-
-    def guess_rates(self, pair: Pair) -> Rates:
-        share, p, q, bits = self.bits / self.buckets, self.p, self.q, self.bits
-        inside = share * p * mean_reciprocal(bits - 1, q)
-        empty = share * (1 - p) * (1 - q) ** (bits - 1) + (1 - share) * (1 - q) ** bits
-        success = (inside + empty / self.buckets) / self.size
-        return success, (1 - success * self.size) / ((self.buckets - 1) * self.size)
-
-    def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        p, q, share = self.p, self.q, self.bits / self.buckets
-        both = self.bits * (self.bits - 1) / (self.buckets * (self.buckets - 1))
-        return share * p - both * p * q, share * q - both * p * q
-
-    def loss(self, pair: Pair) -> float:
-        own = log_ratio(self.p, self.q)  # with two bits, both buckets of the pair may be sampled
-        return own if self.bits == 1 else own + log_ratio(1 - self.q, 1 - self.p)
