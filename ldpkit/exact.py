@@ -53,13 +53,14 @@ def support_success(p: Numbers, q: Numbers, k: int) -> Numbers:
     return p * mean_reciprocal(k - 1, q) + (1 - p) * np.exp((k - 1) * np.log1p(-q)) / k
 
 
-_legendre = functools.cache(np.polynomial.legendre.leggauss)
+legendre = functools.cache(np.polynomial.legendre.leggauss)
+"""Nodes and weights of a Gauss-Legendre rule on [-1, 1] of a given order."""
 
 
 def _panels(low: float, high: float, count: int, order: int = 64) -> tuple[Array, Array]:
     """Nodes and weights of Gauss-Legendre quadrature on panels of equal length, both (count,
     order)."""
-    nodes, weights = _legendre(order)
+    nodes, weights = legendre(order)
     edges = np.linspace(low, high, count + 1)
     half = np.diff(edges)[:, None] / 2
     return edges[:-1, None] + half * (nodes + 1), half * weights
@@ -130,7 +131,7 @@ def gaussian_success(sigma: float, k: int, shift: float = 1.0, grid: float = 0.0
 
 def _cell_mean(z: Array, cell: float) -> Array:
     """Mean of the normal density over cells of length `cell` around the places z."""
-    nodes, weights = _legendre(4)
+    nodes, weights = legendre(4)
     places = z[..., None] + cell / 2 * nodes
     return np.exp(-(places**2) / 2) @ weights / math.sqrt(8 * math.pi)
 
@@ -156,7 +157,7 @@ def rounded_tails(threshold: float, shift: float, grid: float) -> tuple[float, f
     """
     threshold, shift = checks.real("threshold", threshold), checks.real("shift", shift, 0)
     step = checks.real("grid", grid, 0, closed="()") * shift
-    nodes, weights = _legendre(4)
+    nodes, weights = legendre(4)
     at = step * (math.ceil(threshold / step) - 0.5 + nodes / 2)
     one, two = (float(scipy.special.ndtr(s - at) @ weights / 2) for s in (shift, -shift))
     return one, two
@@ -270,6 +271,7 @@ def response_wins(k: int, tau: int) -> Array:
     return wins
 
 
+@functools.lru_cache(maxsize=16)
 def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
     """Logarithms of the survival function and the density of the sum of `tau` unit Laplace
     variables, on a grid of numbers x >= 0.
@@ -303,14 +305,11 @@ def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
     return x, np.log(survival), np.log(density)
 
 
-_laplace_sum = functools.lru_cache(maxsize=16)(laplace_sum)
-
-
 def laplace_sum_success(tau: int, k: int, shift: float) -> float:
     """Probability that a sum of `tau` unit Laplace variables plus `shift` is the largest of k such
     sums."""
     k, shift = checks.integer("k", k, 2), checks.real("shift", shift, 0)
-    x, log_survival, log_density = _laplace_sum(tau)
+    x, log_survival, log_density = laplace_sum(tau)
     survival, density = (scipy.interpolate.CubicSpline(x, y) for y in (log_survival, log_density))
     total = 0.0
     for low, high in ((-x[-1], -shift), (-shift, 0.0), (0.0, x[-1])):

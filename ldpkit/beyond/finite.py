@@ -46,10 +46,6 @@ class Finite(ReportType):
     def read(self, reports: Reports, sender: str) -> Array:
         return checks.values(shaped(reports, (None,), sender), self.width, "reports")
 
-    def check(self, pair: Pair) -> None:
-        one, two = self.laws[list(pair)]
-        checks.need((one != two).any(), f"pair must have two different distributions, got {pair}")
-
     def guess(self, reports: Array, rng: Rng) -> Array:
         ties = self.laws.max(axis=0)[reports][:, None] == self.laws[:, reports].T
         return np.argmax(ties * (1 + rng.random(ties.shape)), axis=1)
@@ -142,7 +138,10 @@ class FiniteMechanism(LocalRandomizer, exact=True):
         return {"matrix": [list(row) for row in self.matrix]}
 
     def pair(self, pair: Input = None) -> Input:
-        return super().pair(self.report_type.worst if pair is None else pair)
+        pair = super().pair(self.report_type.worst if pair is None else pair)
+        one, two = self.report_type.laws[list(pair)]
+        checks.need((one != two).any(), f"pair must have two different distributions, got {pair}")
+        return pair
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return numbers of reports, int array (n,); see `Mechanism.perturb`."""

@@ -23,7 +23,7 @@ from ..mechanisms.grr import GRR, respond
 from ..mechanisms.unary import OUE, SUE
 from ..reports import IndependentBits, ReportType, Response, Rounds
 from ..reports.base import log_ratio, pick, shaped, won
-from ..types import Array, ArrayLike, Numbers, Pair, Rates, Reports, Rng
+from ..types import Array, ArrayLike, Input, Numbers, Pair, Rates, Reports, Rng
 
 __all__ = ["Chained", "BucketFlip", "ChainedResponse", "ChainedBits", "Buckets"]
 
@@ -124,13 +124,6 @@ class Buckets(ReportType):
             f"reports of {sender} must each hold {self.bits} bits, and -1 in all other buckets",
         )
         return reports
-
-    def check(self, pair: Pair) -> None:
-        """Raise ``ValueError`` for two values of one bucket, which have the same distribution."""
-        checks.need(
-            pair[0] // self.size != pair[1] // self.size,
-            f"pair must lie in two different buckets of {self.size} values, got {pair}",
-        )
 
     def guess(self, reports: Array, rng: Rng) -> Array:
         """A uniform value of a uniform bucket among those whose bit is one, or among all buckets if
@@ -320,6 +313,16 @@ class BucketFlip(FrequencyOracle, exact=True):
     def report_type(self) -> Buckets:
         """Bits of the sampled buckets."""
         return Buckets(self.k, self.buckets, self.bits, self.p, self.q)
+
+    def pair(self, pair: Input = None) -> Pair:
+        """Return two values of different buckets, because those of one bucket have the same
+        distribution; see `LocalRandomizer.pair`."""
+        first, second = super().pair(pair)
+        checks.need(
+            first // self.size != second // self.size,
+            f"pair must lie in two different buckets of {self.size} values, got {(first, second)}",
+        )
+        return first, second
 
     @property
     def p(self) -> float:

@@ -185,7 +185,6 @@ class LocalRandomizer(Mechanism):
             f"pair must hold two different values, got {pair}",
         )
         first, second = (checks.integer("pair", value, 0, form.k - 1) for value in pair)
-        form.check((first, second))
         return first, second
 
     def read(self, reports: Reports) -> Reports:

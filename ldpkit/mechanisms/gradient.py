@@ -15,7 +15,6 @@ Sources: the LDP-SGD paper, Algorithm 1 (after Duchi, Jordan and Wainwright 2018
 Bhowmick et al. (2018), PrivUnit; Asi, Feldman and Talwar (2022), PrivUnitG.
 """
 
-import functools
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,6 +24,7 @@ import numpy as np
 import scipy
 
 from .. import checks
+from ..exact import legendre
 from ..rng import first_state
 from ..types import Array, ArrayLike, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, Epsilon, Mechanism
@@ -32,12 +32,6 @@ from .grid import rounded, spacing
 from .ziggurat import normals
 
 __all__ = ["GRADIENT", "GradientMechanism", "LDPSGD", "PrivUnit", "PrivUnitG", "mean_axis"]
-
-
-@functools.cache  # they take longer than the import of this file
-def _nodes() -> tuple[Array, Array]:
-    """Nodes and weights of a Gauss-Legendre rule on [-1, 1]."""
-    return np.polynomial.legendre.leggauss(128)
 
 
 def mean_axis(d: int) -> float:
@@ -237,7 +231,7 @@ class GradientMechanism(Mechanism):
         """
         theta = checks.reals("theta", theta, 0, math.pi)
         rest = np.maximum(self._last - theta, 0) / 2
-        nodes, weights = _nodes()
+        nodes, weights = legendre(128)
         t = theta[..., None] + rest[..., None] * (nodes + 1)
         return rest * (self._beyond(self.gamma / np.cos(t / 2)) @ weights) / (2 * math.pi)
 

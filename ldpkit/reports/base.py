@@ -95,9 +95,6 @@ class ReportType(ABC):
             If the number, shape or type of the reports is wrong, or an entry is out of range.
         """
 
-    def check(self, pair: Pair) -> None:  # noqa: B027  # most types can distinguish all values
-        """Raise ``ValueError`` for two inputs that have the same distribution of reports."""
-
     def offers(self, method: str) -> bool:
         """Whether the report type defines an optional method, such as ``"guess"``."""
         return getattr(type(self), method) is not getattr(ReportType, method)

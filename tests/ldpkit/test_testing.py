@@ -209,10 +209,11 @@ def spoilt(**changes):
 
 
 @dataclass
-class Loose(UnaryEncoding):
+class Loose(SupportOracle):
     k: int
     epsilon: float
     name, p, q = "Loose", 0.5, 0.25
+    report_type, perturb = UnaryEncoding.report_type, UnaryEncoding.perturb
 
 
 @dataclass(frozen=True, eq=False)
