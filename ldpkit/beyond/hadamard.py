@@ -9,7 +9,7 @@ import numpy as np
 from .. import checks
 from ..jit import kernel
 from ..reports.base import Structured, Support, log_ratio, ones, shaped
-from ..reports.hashed import cell_table
+from ..reports.values import cell_table
 from ..stats import binomial_window
 from ..types import Array, Pair, Rates, Reports
 

@@ -14,7 +14,7 @@ from ..exact import binomial
 from ..jit import kernel
 from ..mechanisms.base import MAX_ROUNDS, Domain, Epsilon, SupportOracle
 from ..reports.base import Structured, alphabet, product_distribution
-from ..reports.hashed import cell_table
+from ..reports.values import cell_table
 from ..types import Array, ArrayLike, Numbers, Pair, Rates, Rng
 
 __all__ = ["RAPPOR", "Bloom", "BloomWeeks"]

@@ -25,11 +25,10 @@ import scipy
 
 from .. import checks
 from ..exact import legendre
-from ..rng import first_state
+from ..rng import first_state, normals
 from ..types import Array, ArrayLike, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, Epsilon, Mechanism
 from .grid import rounded, spacing
-from .ziggurat import normals
 
 __all__ = ["GRADIENT", "GradientMechanism", "LDPSGD", "PrivUnit", "PrivUnitG", "mean_axis"]
 

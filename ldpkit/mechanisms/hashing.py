@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from .. import checks
-from ..reports.hashed import HASH_REPORT, Hashed, cells
+from ..reports.values import HASH_REPORT, Hashed, cells
 from ..types import Array, ArrayLike, Rng
 from .base import MIN_EPSILON, Delta, Domain, Epsilon, SupportOracle
 from .grr import respond, response_rates
@@ -26,7 +26,7 @@ class LocalHashing(SupportOracle):
     -----
     A report supports every value that the user's hash function maps to the reported cell, therefore
     ``p = e^eps / (e^eps + g - 1)`` and ``q = 1 / g``. The exact distribution of the support set
-    assumes a fully random hash function; see `ldpkit.reports.hashed` for the functions in use.
+    assumes a fully random hash function; see `ldpkit.reports.values` for the functions in use.
     """
 
     k: Domain

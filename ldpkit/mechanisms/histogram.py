@@ -16,11 +16,10 @@ import scipy
 
 from .. import checks
 from ..reports import Gaussian, Laplace, Noisy
-from ..rng import first_state
+from ..rng import first_state, laplace
 from ..types import Array, ArrayLike, Numbers, Rng
 from .base import Delta, Domain, Epsilon, FrequencyOracle, checked_frequency
 from .grid import SLACK, histograms, residue, rounded, spacing
-from .ziggurat import laplace
 
 __all__ = [
     "NoisyHistogram", "SHE", "GM", "AGM", "gaussian_delta", "ADJACENCY", "gdp_mu", "gdp_epsilon",

@@ -8,10 +8,19 @@ rounds or attributes combine the results of their parts. A report type that a si
 
 from .anything import Anything
 from .base import ExactSupport, Independent, ReportType, Support
-from .hashed import HASH_REPORT, Hashed, hash_cell
 from .numbers import Gaussian, Laplace, Noisy
 from .rounds import Attributes, Rounds
-from .values import Bits, IndependentBits, Response, Selection, Subset, Value
+from .values import (
+    HASH_REPORT,
+    Bits,
+    Hashed,
+    IndependentBits,
+    Response,
+    Selection,
+    Subset,
+    Value,
+    hash_cell,
+)
 
 # fmt: off
 __all__ = [
