@@ -138,8 +138,7 @@ def unmasked(name: str, array: object) -> Array:
 def flag(name: str, value: object) -> bool:
     """Return `value` as ``bool``; other types are refused, so that a text such as ``"no"`` does not
     count as true."""
-    need(isinstance(value, (bool, np.bool_)), f"{name} must be True or False, got {value!r}")
-    return bool(value)
+    return bool(instance(name, value, (bool, np.bool_), "True or False"))
 
 
 def instance(name: str, value: Value, types: Any, wanted: str) -> Value:

@@ -327,9 +327,10 @@ class Client(LocalRandomizer):
             raise ClientError(
                 f"{self.called} must return {wanted}, got something else ({error})"
             ) from None
-        out = np.full((len(rows), max([1, *map(len, rows)])), -1, np.int64)
-        for i, row in enumerate(rows):
-            out[i, : len(row)] = self._integers(row, self.k, wanted)
+        values, sizes = [value for row in rows for value in row], [len(row) for row in rows]
+        out = np.full((len(rows), max([1, *sizes])), -1, np.int64)
+        held = np.arange(out.shape[1]) < np.array(sizes, int)[:, None]
+        out[held] = self._integers(values, self.k, wanted)
         in_order = np.sort(out, axis=1)
         twice = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] >= 0)
         self._need(not twice.any(), wanted, "a repeated value")
