@@ -362,8 +362,6 @@ class SeparateClient(Client):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return the client's reports; the generator goes on from where the client left it."""
-        if not self.batched:  # such a client gets no generator
-            return self.function(Client.perturb, values, None)
         reports, rng.bit_generator.state = self.function(_perturb, values, rng)
         return reports
 
