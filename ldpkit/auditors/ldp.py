@@ -230,7 +230,10 @@ class Audit(PairAudit):
                     )
             return hits, None
 
-        return self._summed(count, self.trials if all(self.rates) else _CHUNK)[0]
+        if not all(self.rates):
+            return self._summed(count, _CHUNK)[0]
+        hits = [count(side, 0, self.trials)[0] for side in range(2)]  # at once, whatever `trials`
+        return np.reshape(hits, (2, len(self.directions), -1))
 
     def _reported(self, seed: int) -> tuple[Array, Findings]:
         """Make all reports and count the hits, after checking the reports of a client.
