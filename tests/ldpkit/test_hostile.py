@@ -462,7 +462,6 @@ ATTACKERS = [
     ("aggregate.laplace_sum_runs([0.5, 0.5], 0, 1.0, runs=5, rng=1)", f"{RNG} 1"),
     ("exact.laplace_success(0, 3)", f"scale {POSITIVE} 0"),
     ("exact.laplace_success(1.0, 1)", "k must be an integer >= 2, got 1"),
-    ("exact.laplace_success(1.0, 3, nan)", "shift must be a finite number >= 0, got nan"),
     ("exact.gaussian_success('1', 3)", f"sigma {POSITIVE} '1'"),
     ("exact.gaussian_success(1.0, 3, grid=-1)", "grid must be a finite number >= 0, got -1"),
     ("exact.grid_success(1.0, 3, 2.0**-25)", "grid must be a number in [5.96046e-08, 1], got 2.9"),
