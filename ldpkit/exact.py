@@ -261,7 +261,6 @@ def response_wins(k: int, tau: int) -> Array:
     return wins
 
 
-@functools.lru_cache(maxsize=16)
 def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
     """Logarithms of the survival function and the density of the sum of `tau` unit Laplace
     variables, on a grid of numbers x >= 0.
@@ -295,11 +294,14 @@ def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
     return x, np.log(survival), np.log(density)
 
 
+_laplace_sum = functools.lru_cache(maxsize=16)(laplace_sum)
+
+
 def laplace_sum_success(tau: int, k: int, shift: float) -> float:
     """Probability that a sum of `tau` unit Laplace variables plus `shift` is the largest of k such
     sums."""
     k, shift = checks.integer("k", k, 2), checks.real("shift", shift, 0)
-    x, log_survival, log_density = laplace_sum(tau)
+    x, log_survival, log_density = _laplace_sum(tau)
     survival, density = (scipy.interpolate.CubicSpline(x, y) for y in (log_survival, log_density))
     total = 0.0
     for low, high in ((-x[-1], -shift), (-shift, 0.0), (0.0, x[-1])):
