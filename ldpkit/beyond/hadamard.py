@@ -9,11 +9,18 @@ import numpy as np
 from .. import checks
 from ..jit import kernel
 from ..reports.base import Structured, Support, log_ratio, ones, shaped
-from ..reports.values import cell_table
+from ..reports.values import cells
 from ..stats import binomial_window
 from ..types import Array, Pair, Rates, Reports
 
-__all__ = ["Index", "Signs", "Sketch", "plus", "transform", "words"]
+__all__ = ["Index", "Signs", "Sketch", "cell_table", "plus", "transform", "words"]
+
+
+@functools.lru_cache(maxsize=8)
+def cell_table(k: int, hashes: int, m: int) -> Array:
+    """Cell of every value under every hash function, int array (hashes, k); the functions are
+    public and fixed."""
+    return np.array([cells(np.arange(k), np.full(k, j, np.uint64), m) for j in range(hashes)])
 
 
 @kernel

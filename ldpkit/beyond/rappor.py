@@ -14,8 +14,8 @@ from ..exact import binomial
 from ..jit import kernel
 from ..mechanisms.base import MAX_ROUNDS, Domain, Epsilon, SupportOracle
 from ..reports.base import Structured, alphabet, product_distribution
-from ..reports.values import cell_table
 from ..types import Array, ArrayLike, Numbers, Pair, Rates, Rng
+from .hadamard import cell_table
 
 __all__ = ["RAPPOR", "Bloom", "BloomWeeks"]
 

@@ -27,7 +27,7 @@ from .base import (
 
 __all__ = [
     "Value", "Response", "Bits", "IndependentBits", "Subset", "Selection", "Hashed", "HASH_REPORT",
-    "cell_table", "cells", "hash_cell",
+    "cells", "hash_cell",
 ]  # fmt: skip
 
 
@@ -300,13 +300,6 @@ def cells(values: Array, seeds: Array, g: int) -> Array:
     for i in range(values.size):
         out[i] = hash_cell(values[i], seeds[i], g)
     return out
-
-
-@functools.lru_cache(maxsize=8)
-def cell_table(k: int, hashes: int, m: int) -> Array:
-    """Cell of every value under every hash function, int array (hashes, k); the functions are
-    public and fixed."""
-    return np.array([cells(np.arange(k), np.full(k, j, np.uint64), m) for j in range(hashes)])
 
 
 @kernel
