@@ -25,8 +25,10 @@ def cell_table(k: int, hashes: int, m: int) -> Array:
 
 @kernel
 def plus(row: int, index: int) -> bool:
-    """Whether a row of the matrix has a plus at an index: the numbers of row and index then share
-    an even number of binary ones."""
+    """Whether a row of the matrix has a plus at an index.
+
+    The numbers of row and index then share an even number of binary ones.
+    """
     return ones(np.uint64(row & index)) & 1 == 0
 
 

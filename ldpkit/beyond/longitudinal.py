@@ -33,8 +33,10 @@ __all__ = ["Chained", "BucketFlip", "ChainedResponse", "ChainedBits", "Buckets"]
 
 @dataclass(frozen=True)
 class ChainedResponse(Response):
-    """A response to a memoised response, which is the same in all rounds: each round reports the
-    memoised value with probability `keep`, and each other value with probability `flip`.
+    """A response to a memoised response, which is the same in all rounds.
+
+    Each round reports the memoised value with probability `keep`, and each other value with
+    probability `flip`.
 
     Parameters
     ----------
@@ -63,8 +65,10 @@ class ChainedResponse(Response):
 
 @dataclass(frozen=True)
 class ChainedBits(IndependentBits):
-    """Flipped copies of memoised bits, which are the same in all rounds: a round reports a one for
-    a memoised one with probability `keep`, and for a memoised zero with probability `flip`.
+    """Flipped copies of memoised bits, which are the same in all rounds.
+
+    A round reports a one for a memoised one with probability `keep`, and for a memoised zero with
+    probability `flip`.
 
     Parameters
     ----------

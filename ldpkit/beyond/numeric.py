@@ -120,8 +120,9 @@ class Ends(ReportType):
 
 @dataclass(frozen=True)
 class Mixed(ReportType):
-    """A number of one of two report types, float array (n,); a report shows its type, because a
-    number of `part` equals an end with probability 0.
+    """A number of one of two report types, float array (n,).
+
+    A report shows its type, because a number of `part` equals an end with probability 0.
 
     Parameters
     ----------

@@ -1,6 +1,8 @@
 """Reports of any form that JSON can write, and their form in Python."""
 
+import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Sized
 from dataclasses import dataclass
@@ -87,13 +89,15 @@ def parsed(text: str) -> Any:
     Raises
     ------
     ValueError
-        If the text is not JSON, if an object has a key twice, or if the text has too many levels
-        to be read; `plain` refuses more than 64.
+        If the text is not JSON, if an object has a key twice, or if the text has more than 64
+        levels.
     """
-    try:
-        return json.loads(text, object_pairs_hook=_pairs)
-    except RecursionError:
-        raise ValueError(f"more than {_DEEPEST} levels") from None
+    if text.count("[") + text.count("{") > _DEEPEST:  # json's own limit depends on Python's version
+        brackets = re.sub(r'"(?:[^"\\]|\\.)*"|[^][{}"]', "", text)
+        levels = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in brackets)
+        if max(levels, default=0) > _DEEPEST:
+            raise ValueError(f"more than {_DEEPEST} levels")
+    return json.loads(text, object_pairs_hook=_pairs)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
