@@ -26,7 +26,7 @@ __all__ = [
 Value = TypeVar("Value")
 
 
-def integer(name: str, value: object, low: int, high: int | None = None) -> int:
+def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` as ``int``; it must be a whole number in ``[low, high]``.
 
     A float such as ``1e6`` is accepted if it is whole, as in files and on the command line.
@@ -44,8 +44,7 @@ def integer(name: str, value: object, low: int, high: int | None = None) -> int:
         or whole
         or (isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)))
     ):
-        given: Any = value
-        number = int(given)
+        number = int(value)
         if low <= number and (high is None or number <= high):
             return number
     allowed = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
@@ -53,7 +52,7 @@ def integer(name: str, value: object, low: int, high: int | None = None) -> int:
 
 
 def real(
-    name: str, value: object, low: float = -math.inf, high: float = math.inf, *, closed: str = "[]"
+    name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, closed: str = "[]"
 ) -> float:
     """Return `value` as ``float``; it must be finite and inside the interval.
 
@@ -73,8 +72,8 @@ def real(
     """
     plain = type(value) in (float, int)
     if plain or (isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))):
-        given: Any = value  # an integer may be too large for a float
-        number = float(given) if abs(given) <= sys.float_info.max else math.nan
+        # an integer may be too large for a float
+        number = float(value) if abs(value) <= sys.float_info.max else math.nan
         above = number >= low if closed[0] == "[" else number > low
         if above and (number <= high if closed[1] == "]" else number < high):
             return number
@@ -139,8 +138,7 @@ def unmasked(name: str, array: object) -> Array:
 def flag(name: str, value: object) -> bool:
     """Return `value` as ``bool``; other types are refused, so that a text such as ``"no"`` does not
     count as true."""
-    need(isinstance(value, (bool, np.bool_)), f"{name} must be True or False, got {value!r}")
-    return bool(value)
+    return bool(instance(name, value, (bool, np.bool_), "True or False"))
 
 
 def instance(name: str, value: Value, types: Any, wanted: str) -> Value:

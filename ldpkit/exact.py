@@ -53,28 +53,21 @@ def support_success(p: Numbers, q: Numbers, k: int) -> Numbers:
     return p * mean_reciprocal(k - 1, q) + (1 - p) * np.exp((k - 1) * np.log1p(-q)) / k
 
 
-_legendre = functools.cache(np.polynomial.legendre.leggauss)
+legendre = functools.cache(np.polynomial.legendre.leggauss)
+"""Nodes and weights of a Gauss-Legendre rule on [-1, 1] of a given order."""
 
 
 def _panels(low: float, high: float, count: int, order: int = 64) -> tuple[Array, Array]:
     """Nodes and weights of Gauss-Legendre quadrature on panels of equal length, both (count,
     order)."""
-    nodes, weights = _legendre(order)
+    nodes, weights = legendre(order)
     edges = np.linspace(low, high, count + 1)
     half = np.diff(edges)[:, None] / 2
     return edges[:-1, None] + half * (nodes + 1), half * weights
 
 
-def _checked(k: int, name: str, scale: float, shift: float) -> tuple[int, float, float]:
-    return (
-        checks.integer("k", k, 2),
-        checks.real(name, scale, 0, closed="()"),
-        checks.real("shift", shift, 0),
-    )
-
-
-def laplace_success(scale: float, k: int, shift: float = 1.0) -> float:
-    """Probability that one Laplace variable plus `shift` is the largest of k Laplace variables.
+def laplace_success(scale: float, k: int) -> float:
+    """Probability that one Laplace variable plus 1 is the largest of k Laplace variables.
 
     Parameters
     ----------
@@ -82,55 +75,53 @@ def laplace_success(scale: float, k: int, shift: float = 1.0) -> float:
         Scale of the Laplace noise, positive.
     k : int
         Number of variables, at least 2.
-    shift : float
-        Difference of the true coordinate and the others, at least 0.
 
     Notes
     -----
-    The sum has three parts: the shifted variable lies above `shift`, between 0 and `shift`, or
-    below 0. The middle part is integrated over the logarithm of the survival function by
-    Gauss-Legendre panels. In the code ``c = exp(-shift / scale)``.
+    The sum has three parts: the shifted variable lies above 1, between 0 and 1, or below 0. The
+    middle part is integrated over the logarithm of the survival function by Gauss-Legendre panels.
+    In the code ``c = exp(-1 / scale)``.
     """
-    k, scale, shift = _checked(k, "scale", scale, shift)
-    c = math.exp(-shift / scale)
+    k, scale = checks.integer("k", k, 2), checks.real("scale", scale, 0, closed="()")
+    c = math.exp(-1 / scale)
     log_u, weights = _panels(math.log(c / 2), math.log(0.5), 8, order=200)
     u = np.exp(log_u)
     middle = (weights * np.exp((k - 1) * np.log1p(-u)) / u).sum()
     return mean_reciprocal(k - 1, c / 2) / 2 + c * middle / 4 + c * 2.0**-k / k
 
 
-def gaussian_success(sigma: float, k: int, shift: float = 1.0, grid: float = 0.0) -> float:
-    """Probability that one Gaussian variable plus `shift` is the largest of k Gaussian variables
-    with standard deviation `sigma`.
+def gaussian_success(sigma: float, k: int, grid: float = 0.0) -> float:
+    """Probability that one Gaussian variable plus 1 is the largest of k Gaussian variables with
+    standard deviation `sigma`.
 
     Parameters
     ----------
-    sigma, k, shift
+    sigma, k
         As in `laplace_success`.
     grid : float
         Step of the grid to which all variables are rounded, at least 0; 0 means no rounding. A
-        positive step divides `shift`, and ties are broken uniformly.
+        positive step divides 1, and ties are broken uniformly.
 
     Notes
     -----
     The sum over the grid is computed as an integral. For a smooth density the two differ by less
     than ``e^-(2 pi sigma / grid)^2``.
     """
-    k, sigma, shift = _checked(k, "sigma", sigma, shift)
+    k, sigma = checks.integer("k", k, 2), checks.real("sigma", sigma, 0, closed="()")
     cell = checks.real("grid", grid, 0) / sigma
     z, weights = _panels(-12, 12, 40)
     density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     if not cell:
-        wins = np.exp((k - 1) * scipy.special.log_ndtr(z + shift / sigma))
+        wins = np.exp((k - 1) * scipy.special.log_ndtr(z + 1 / sigma))
         return float((weights * density * wins).sum())
-    density, mass = (_cell_mean(at, cell) for at in (z, z + shift / sigma))
-    log_cdf = scipy.special.log_ndtr(z + shift / sigma + cell / 2)
+    density, mass = (_cell_mean(at, cell) for at in (z, z + 1 / sigma))
+    log_cdf = scipy.special.log_ndtr(z + 1 / sigma + cell / 2)
     return float((weights * density * _wins(log_cdf, cell * mass, k)).sum())
 
 
 def _cell_mean(z: Array, cell: float) -> Array:
     """Mean of the normal density over cells of length `cell` around the places z."""
-    nodes, weights = _legendre(4)
+    nodes, weights = legendre(4)
     places = z[..., None] + cell / 2 * nodes
     return np.exp(-(places**2) / 2) @ weights / math.sqrt(8 * math.pi)
 
@@ -156,7 +147,7 @@ def rounded_tails(threshold: float, shift: float, grid: float) -> tuple[float, f
     """
     threshold, shift = checks.real("threshold", threshold), checks.real("shift", shift, 0)
     step = checks.real("grid", grid, 0, closed="()") * shift
-    nodes, weights = _legendre(4)
+    nodes, weights = legendre(4)
     at = step * (math.ceil(threshold / step) - 0.5 + nodes / 2)
     one, two = (float(scipy.special.ndtr(s - at) @ weights / 2) for s in (shift, -shift))
     return one, two
@@ -175,7 +166,7 @@ def grid_success(scale: float, k: int, grid: float) -> float:
         Step of the grid, in [2^-24, 1], which divides 1. The noise is ``j grid`` with probability
         proportional to ``e^(-|j| grid / scale)``.
     """
-    k, scale, _ = _checked(k, "scale", scale, 0.0)
+    k, scale = checks.integer("k", k, 2), checks.real("scale", scale, 0, closed="()")
     steps = round(1 / checks.real("grid", grid, 2.0**-24, 1))
     fall = grid / scale
     mass = np.exp(-fall * np.arange(steps + 1)) / (1 + math.exp(-fall))

@@ -19,7 +19,7 @@ from ..attacks import Attack
 from ..attacks.base import FixedEvent, audited
 from ..mechanisms import Client, LocalRandomizer
 from ..mechanisms.base import distribution_known
-from ..mechanisms.identity import digest
+from ..mechanisms.client import digest
 from ..progress import Progress
 from ..rng import generator
 from ..types import Array, ArrayLike, Input, Pair, Rates, Reports, Rng, Row, Word
@@ -230,7 +230,10 @@ class Audit(PairAudit):
                     )
             return hits, None
 
-        return self._summed(count, self.trials if all(self.rates) else _CHUNK)[0]
+        if not all(self.rates):
+            return self._summed(count, _CHUNK)[0]
+        hits = [count(side, 0, self.trials)[0] for side in range(2)]  # at once, whatever `trials`
+        return np.reshape(hits, (2, len(self.directions), -1))
 
     def _reported(self, seed: int) -> tuple[Array, Findings]:
         """Make all reports and count the hits, after checking the reports of a client.

@@ -12,9 +12,9 @@ from ..jit import kernel
 from ..mechanisms.base import Epsilon
 from ..mechanisms.grr import respond
 from ..mechanisms.hashing import LocalHashing
-from ..reports import HASH_REPORT, Support
-from ..reports.base import log_ratio, shaped
-from ..types import Array, ArrayLike, Numbers, Pair, Rates, Reports, Rng
+from ..reports import HASH_REPORT
+from ..reports.base import Structured, log_ratio
+from ..types import Array, ArrayLike, Numbers, Pair, Rates, Rng
 
 __all__ = ["FLH", "FAMILIES", "Seeded"]
 
@@ -85,7 +85,7 @@ def _texts(k: int) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class Seeded(Support):
+class Seeded(Structured):
     """A seed and a cell, structured array (n,) of type `HASH_REPORT`; the report supports all
     values of the cell under the function of the seed.
 
@@ -104,18 +104,16 @@ class Seeded(Support):
     seeds: int
     p: float
     prime: int
-    name, exact = "hash", True
+    name, exact, form = "hash", True, HASH_REPORT
     guess_route = score_route = "enumerate"
 
     def cells(self, values: Array, seeds: Array) -> Array:
         """Cell of each value under the function of its seed, int array (n,)."""
         return _cells(self.prime, *_texts(self.k), values, seeds.astype(np.uint64), self.g)
 
-    def read(self, reports: Reports, sender: str) -> Array:
-        reports = shaped(reports, (None,), sender, HASH_REPORT)
-        checks.values(reports["seed"], self.seeds, f"seeds of {sender}")
-        checks.values(reports["cell"], self.g, f"cells of {sender}")
-        return reports
+    @property
+    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from the other fields
+        return {"seed": self.seeds, "cell": self.g}
 
     def supported(self, reports: Array, values: Array) -> Array:
         return self._table(values, reports["seed"]) == reports["cell"][:, None]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks, curve
-from ..mechanisms.base import LocalRandomizer, pair_of_values
+from ..mechanisms.base import LocalRandomizer
 from ..reports import ReportType
 from ..reports.base import shaped
 from ..types import Array, ArrayLike, Input, Pair, Rates, Reports, Rng, Row
@@ -45,10 +45,6 @@ class Finite(ReportType):
 
     def read(self, reports: Reports, sender: str) -> Array:
         return checks.values(shaped(reports, (None,), sender), self.width, "reports")
-
-    def check(self, pair: Pair) -> None:
-        one, two = self.laws[list(pair)]
-        checks.need((one != two).any(), f"pair must have two different distributions, got {pair}")
 
     def guess(self, reports: Array, rng: Rng) -> Array:
         ties = self.laws.max(axis=0)[reports][:, None] == self.laws[:, reports].T
@@ -141,8 +137,11 @@ class FiniteMechanism(LocalRandomizer, exact=True):
         """The matrix."""
         return {"matrix": [list(row) for row in self.matrix]}
 
-    def pair(self, pair: Input = None) -> Pair:
-        return pair_of_values(self.report_type, self.report_type.worst if pair is None else pair)
+    def pair(self, pair: Input = None) -> Input:
+        pair = super().pair(self.report_type.worst if pair is None else pair)
+        one, two = self.report_type.laws[list(pair)]
+        checks.need((one != two).any(), f"pair must have two different distributions, got {pair}")
+        return pair
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return numbers of reports, int array (n,); see `Mechanism.perturb`."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from .. import checks
+from ..exact import binomial, count_wins, mean_reciprocal
 from ..mechanisms.base import (
     MAX_ROUNDS,
     MIN_EPSILON,
@@ -20,10 +21,144 @@ from ..mechanisms.base import (
 )
 from ..mechanisms.grr import GRR, respond
 from ..mechanisms.unary import OUE, SUE
-from ..reports import Buckets, ChainedBits, ChainedResponse, Rounds
-from ..types import Array, ArrayLike, Numbers, Rates, Reports, Rng
+from ..reports import IndependentBits, ReportType, Response, Rounds
+from ..reports.base import log_ratio, pick, shaped, won
+from ..types import Array, ArrayLike, Input, Numbers, Pair, Rates, Reports, Rng
 
-__all__ = ["Chained", "BucketFlip"]
+__all__ = ["Chained", "BucketFlip", "ChainedResponse", "ChainedBits", "Buckets"]
+
+
+# --- report types
+
+
+@dataclass(frozen=True)
+class ChainedResponse(Response):
+    """A response to a memoised response, which is the same in all rounds.
+
+    Each round reports the memoised value with probability `keep`, and each other value with
+    probability `flip`.
+
+    Parameters
+    ----------
+    k, p, q
+        As in `Response`, for one round.
+    memo : Response
+        The memoised response.
+    """
+
+    memo: Response
+    keep: float
+    flip: float
+
+    def rounds_success(self, tau: int) -> float:
+        kept = Response(self.k, self.keep, self.flip).rounds_success(tau)
+        return self.memo.p * kept + (1 - self.memo.p) * (1 - kept) / (self.k - 1)
+
+    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
+        p, q = self.memo.p, self.memo.q
+        return [  # the memoised value is the first of the pair, the second, or a third value
+            (p, self.keep, self.flip),
+            (q, self.flip, self.keep),
+            (max(0.0, 1 - p - q), self.flip, self.flip),
+        ]
+
+
+@dataclass(frozen=True)
+class ChainedBits(IndependentBits):
+    """Flipped copies of memoised bits, which are the same in all rounds.
+
+    A round reports a one for a memoised one with probability `keep`, and for a memoised zero with
+    probability `flip`.
+
+    Parameters
+    ----------
+    k, p, q
+        As in `IndependentBits`, for one round.
+    memo : IndependentBits
+        The memoised bits.
+    """
+
+    memo: IndependentBits
+    keep: float
+    flip: float
+
+    def rounds_success(self, tau: int) -> float:
+        ones, zeros = binomial(tau, self.keep), binomial(tau, self.flip)
+        own, other = (rate * ones + (1 - rate) * zeros for rate in (self.memo.p, self.memo.q))
+        return won(own, count_wins(other, self.k))
+
+    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
+        p, q, rate = self.memo.p, self.memo.q, {1: self.keep, 0: self.flip}
+        return [(pa * pb, rate[a] * (1 - rate[b]), rate[b] * (1 - rate[a]))
+                for a, pa in ((1, p), (0, 1 - p)) for b, pb in ((1, q), (0, 1 - q))]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Buckets(ReportType):
+    """Bits of the sampled buckets, int8 array (n, buckets), -1 where a bucket was not sampled.
+
+    Parameters
+    ----------
+    k, buckets, bits : int
+        Domain size, number of buckets of equal size, and number of buckets that each user samples.
+    p, q : float
+        Probability of a one at the true bucket, and at any other, if sampled.
+    """
+
+    k: int
+    buckets: int
+    bits: int
+    p: float
+    q: float
+    name, exact = "buckets", True
+
+    @property
+    def size(self) -> int:
+        """Values per bucket."""
+        return self.k // self.buckets
+
+    @property
+    def width(self) -> int:
+        return self.buckets
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        reports = shaped(reports, (None, self.buckets), sender)
+        checks.need(
+            np.isin(reports, (-1, 0, 1)).all() and ((reports >= 0).sum(axis=1) == self.bits).all(),
+            f"reports of {sender} must each hold {self.bits} bits, and -1 in all other buckets",
+        )
+        return reports
+
+    def guess(self, reports: Array, rng: Rng) -> Array:
+        """A uniform value of a uniform bucket among those whose bit is one, or among all buckets if
+        there is none; int array (n,)."""
+        bucket = pick((reports == 1).astype(np.uint8), rng)
+        return bucket * self.size + rng.integers(0, self.size, len(bucket))
+
+    def score(self, reports: Array, pair: Pair) -> Array:
+        """1 if only the first value's bucket shows a one, -1 if only the second's does, else 0; int
+        array (n,)."""
+        one, two = ((reports[:, value // self.size] == 1).astype(np.int8) for value in pair)
+        return one - two
+
+    def guess_rates(self, pair: Pair) -> Rates:
+        share, p, q, bits = self.bits / self.buckets, self.p, self.q, self.bits
+        inside = share * p * mean_reciprocal(bits - 1, q)
+        empty = share * (1 - p) * (1 - q) ** (bits - 1) + (1 - share) * (1 - q) ** bits
+        success = (inside + empty / self.buckets) / self.size
+        return success, (1 - success * self.size) / ((self.buckets - 1) * self.size)
+
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
+        p, q, share = self.p, self.q, self.bits / self.buckets
+        both = self.bits * (self.bits - 1) / (self.buckets * (self.buckets - 1))
+        return share * p - both * p * q, share * q - both * p * q
+
+    def loss(self, pair: Pair) -> float:
+        own = log_ratio(self.p, self.q)  # with two bits, both buckets of the pair may be sampled
+        return own if self.bits == 1 else own + log_ratio(1 - self.q, 1 - self.p)
+
+
+# --- mechanisms
 
 
 @dataclass(frozen=True)
@@ -182,6 +317,16 @@ class BucketFlip(FrequencyOracle, exact=True):
     def report_type(self) -> Buckets:
         """Bits of the sampled buckets."""
         return Buckets(self.k, self.buckets, self.bits, self.p, self.q)
+
+    def pair(self, pair: Input = None) -> Pair:
+        """Return two values of different buckets, because those of one bucket have the same
+        distribution; see `LocalRandomizer.pair`."""
+        first, second = super().pair(pair)
+        checks.need(
+            first // self.size != second // self.size,
+            f"pair must lie in two different buckets of {self.size} values, got {(first, second)}",
+        )
+        return first, second
 
     @property
     def p(self) -> float:

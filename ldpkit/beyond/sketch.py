@@ -15,9 +15,8 @@ from .. import checks
 from ..jit import kernel
 from ..mechanisms.base import Domain, Epsilon, SupportOracle
 from ..mechanisms.grr import GRR, respond
-from ..reports import HashedSigns, Index, Signs, Sketch
-from ..reports.hadamard import plus, words
 from ..types import Array, ArrayLike, Rng
+from .hadamard import Index, Signs, Sketch, plus, words
 
 __all__ = ["HM", "HR", "CMS", "HCMS", "CountMeanSketch"]
 
@@ -262,9 +261,9 @@ class HCMS(CountMeanSketch, exact=True):
         return self.p / self.m + (1 - 1 / self.m) / 2
 
     @property
-    def report_type(self) -> HashedSigns:
+    def report_type(self) -> Signs:
         """A hash function, an index and a sign."""
-        return HashedSigns(self.k, self.m, 1, self.p, self.hashes)
+        return Signs(self.k, self.m, 1, self.p, self.hashes)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``hash``, ``indices`` and ``signs``; see

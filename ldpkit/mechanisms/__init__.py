@@ -127,9 +127,9 @@ def make(name: str, /, **parameters: Word) -> Any:
     wanted = inspect.signature(cls).parameters
     memoise = parameters.pop("memoise", None) or False
     tau = None if "tau" in wanted else parameters.pop("tau", None)
-    if tau is None and not memoise:
-        return build(name, cls, **parameters)
     one = build(name, cls, **parameters)
+    if tau is None and not memoise:
+        return one
     if not isinstance(one, FrequencyOracle):
         raise ValueError(f"tau must not be given for {name}: its collections are not repeated")
     return Repeated(one, 1 if tau is None else tau, memoise)

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import checks
 from ..reports import Independent, ReportType, Support
-from ..types import Array, ArrayLike, Input, Numbers, Pair, Reports, Rng, Row, Word
+from ..types import Array, ArrayLike, Input, Numbers, Reports, Rng, Row, Word
 
 __all__ = [
     "Mechanism",
@@ -91,8 +91,12 @@ class Mechanism(checks.Checked, ABC):
         def delta(self) -> float:
             """The claimed delta."""
 
+        @property
+        def scope(self) -> str:
+            """Note for results whose audited inputs are not covered by the claim; usually empty."""
+
     else:
-        delta = 0.0
+        delta, scope = 0.0, ""
 
     def __init_subclass__(cls, exact: bool = False, **more: object) -> None:
         super().__init_subclass__(**more)
@@ -109,11 +113,6 @@ class Mechanism(checks.Checked, ABC):
         """The delta that the paper's code subtracts; it differs from `delta` only where this code
         has an error."""
         return self.delta
-
-    @property
-    def scope(self) -> str:
-        """Note for results whose audited inputs are not covered by the claim; usually empty."""
-        return ""
 
     @property
     def parameters(self) -> Row:
@@ -179,7 +178,14 @@ class LocalRandomizer(Mechanism):
             If one of them is not an input of the mechanism, or if both have the same distribution
             of reports.
         """
-        return pair_of_values(self.report_type, pair)
+        form = self.report_type
+        pair = (0, form.k - 1) if pair is None else pair
+        checks.need(
+            np.shape(pair) == (2,) and pair[0] != pair[1],
+            f"pair must hold two different values, got {pair}",
+        )
+        first, second = (checks.integer("pair", value, 0, form.k - 1) for value in pair)
+        return first, second
 
     def read(self, reports: Reports) -> Reports:
         """Return reports as arrays, in the form of `report_type`, after checking that this
@@ -234,19 +240,6 @@ class FrequencyOracle(LocalRandomizer):
         frequency : float or array
             True frequency of the value, in [0, 1]; 0 gives the usual approximation.
         """
-
-
-def pair_of_values(report_type: ReportType, pair: Input = None) -> Pair:
-    """Return two different values of a domain, by default the first and the last; see
-    `LocalRandomizer.pair`."""
-    pair = (0, report_type.k - 1) if pair is None else pair
-    checks.need(
-        np.shape(pair) == (2,) and pair[0] != pair[1],
-        f"pair must hold two different values, got {pair}",
-    )
-    first, second = (checks.integer("pair", v, 0, report_type.k - 1) for v in pair)
-    report_type.check((first, second))
-    return first, second
 
 
 def oracle(mechanism: FrequencyOracle) -> FrequencyOracle:

@@ -1,26 +1,30 @@
-"""Any Python callable as a mechanism, for audits of other packages."""
+"""Any Python callable as a mechanism, for audits of other packages, and the identity of what was
+audited."""
 
 import copy
 import functools
+import hashlib
 import importlib
 import inspect
 import math
 import operator
+import re
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 import numpy as np
 
-from .. import checks
+from .. import checks, digests
 from ..progress import count_begun
 from ..reports import Anything, Bits, ReportType, Subset, Value
-from ..types import Array, ArrayLike, Input, Pair, Reports, Rng, Row, Word
-from .base import MAX_DOMAIN, LocalRandomizer, pair_of_values
-from .process import ClientError, NoClientError, Process
+from ..types import Array, ArrayLike, Input, Reports, Rng, Row, Word
+from .base import MAX_DOMAIN, LocalRandomizer
+from .process import ClientError, NoClientError, Process, Program
 
-__all__ = ["Client", "SeparateClient", "load", "named"]
+__all__ = ["Client", "SeparateClient", "digest", "identity", "load", "named"]
 
 
 FORMS: dict[str, Callable[[int], ReportType]] = {
@@ -86,6 +90,7 @@ def _inputs(values: Sequence[Input]) -> tuple[Input, ...]:
     return given
 
 
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")  # in a repr; it differs from process to process
 _MESSAGE_LENGTH = 200  # characters of an error's message in a report
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 
@@ -149,9 +154,6 @@ class Client(LocalRandomizer):
     def report_type(self) -> ReportType:
         """The form of a report; its exact distribution is unknown."""
         return FORMS[self.report](self.k)
-
-    def pair(self, pair: Input = None) -> Pair:
-        return pair_of_values(self.report_type, pair)
 
     def read(self, reports: Reports) -> Array:
         """Return the reports unchanged, because `perturb` has checked them already."""
@@ -241,6 +243,23 @@ class Client(LocalRandomizer):
             return None
         return there(Client.perturb, values, np.random.default_rng(seed))
 
+    def origin(self, known: Row | None = None) -> Row:
+        """Return what identifies the code behind the client, see `identity`: arguments and object
+        of the function, and a digest of its source; or command and files of a program."""
+        given: Row = {}
+        function: Any = self.function
+        while isinstance(function, functools.partial):
+            given["arguments"] = _ADDRESS.sub("", repr((function.args, function.keywords)))
+            function = function.func
+        if isinstance(function, Program):
+            named = [shutil.which(function.words[0]), *function.words[1:]]
+            files = [file_digest(Path(word)) for word in named if word and Path(word).is_file()]
+            return given | {"command": list(function.words), "files": files}
+        owner = getattr(function, "__self__", function)  # of a bound method, its object
+        if owner is not None and not (inspect.isroutine(owner) or inspect.ismodule(owner)):
+            given["object"] = _ADDRESS.sub("", repr(owner))
+        return given | {"client": _source(function)}
+
     def _single_report(self, value: Input) -> Reports:
         report = self.function(value)
         count_begun()
@@ -275,17 +294,17 @@ class Client(LocalRandomizer):
                 raise ClientError(str(error)) from None
         if self.report == "subset":
             return self._subsets(reports)
-        if self.report == "value":
-            wanted = f"one integer in 0..{self.k - 1} per user"
-            return self._integers(self._array(reports, (), wanted), wanted)
-        wanted = f"{self.k} bits per user"
-        bits = self._array(reports, (self.k,), wanted)
-        sound = bits.dtype.kind in "biuf" and np.isin(bits, (0, 1)).all()
-        self._need(sound, wanted + " that are 0 or 1", "other entries")
-        return bits.astype(np.uint8)
+        if self.report == "bits":
+            bits = self._integers(reports, 2, f"{self.k} bits per user", (self.k,))
+            return bits.astype(np.uint8)
+        wanted = f"one integer in 0..{self.k - 1} per user"
+        return self._integers(reports, self.k, wanted).astype(np.int64)
 
-    def _array(self, reports: Reports, each: tuple[int, ...], wanted: str) -> Array:
-        """Return `reports` as an array of reports that each have the shape `each`."""
+    def _integers(
+        self, reports: Reports, below: int, wanted: str, each: tuple[int, ...] = ()
+    ) -> Array:
+        """Return reports of the shape `each` as an array, whose entries are whole numbers in
+        ``0..below-1``."""
         try:
             array = np.asarray(reports)
         except ValueError as error:
@@ -293,33 +312,25 @@ class Client(LocalRandomizer):
                 f"{self.called} must return {wanted}, got ragged reports ({error})"
             ) from None
         self._need(array.shape[1:] == each, wanted, f"shape {array.shape}")
-        return array
-
-    def _integers(self, array: Array, wanted: str) -> Array:
-        """Return `array` as integers in ``0..k-1``."""
         self._need(array.dtype.kind in "biuf", wanted, f"an array of {array.dtype}")
         # NaN fails every comparison
-        bad = array[~((array >= 0) & (array < self.k) & (array == np.floor(array)))]
+        bad = array[~((array >= 0) & (array < below) & (array == np.floor(array)))]
         self._need(not bad.size, wanted, next(iter(bad), None))
-        return array.astype(np.int64)
+        return array
 
     def _subsets(self, reports: Reports) -> Array:
         wanted = f"a collection of distinct values in 0..{self.k - 1} per user"
         self._need(not any(isinstance(row, (str, bytes)) for row in reports), wanted, "text")
         try:
-            rows = [
-                np.asarray(
-                    sorted(row) if isinstance(row, (set, frozenset)) else list(row), float
-                ).ravel()
-                for row in reports
-            ]
-        except (TypeError, ValueError) as error:
+            rows = [sorted(row) if isinstance(row, (set, frozenset)) else [*row] for row in reports]
+        except TypeError as error:
             raise ClientError(
                 f"{self.called} must return {wanted}, got something else ({error})"
             ) from None
-        out = np.full((len(rows), max([1, *map(len, rows)])), -1, np.int64)
-        for i, row in enumerate(rows):
-            out[i, : len(row)] = self._integers(row, wanted)
+        values, sizes = [value for row in rows for value in row], [len(row) for row in rows]
+        out = np.full((len(rows), max([1, *sizes])), -1, np.int64)
+        held = np.arange(out.shape[1]) < np.array(sizes, int)[:, None]
+        out[held] = self._integers(values, self.k, wanted)
         in_order = np.sort(out, axis=1)
         twice = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] >= 0)
         self._need(not twice.any(), wanted, "a repeated value")
@@ -351,14 +362,72 @@ class SeparateClient(Client):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return the client's reports; the generator goes on from where the client left it."""
-        if not self.batched:  # such a client gets no generator
-            return self.function(Client.perturb, values, None)
         reports, rng.bit_generator.state = self.function(_perturb, values, rng)
         return reports
 
     def afresh(self, values: Array, seed: int) -> Array | None:
         return self.function(Client.afresh, values, seed)
 
+    def origin(self, known: Row | None = None) -> Row:
+        return dict(self.function(Client.origin))
+
 
 def _perturb(client: Client, values: ArrayLike, rng: Rng) -> tuple[Array, Any]:
     return client.perturb(values, rng), rng.bit_generator.state
+
+
+# --- identity -------------------------------------------------------------------------------------
+
+
+def digest(mechanism: Any) -> str:
+    """Return a digest of the code, program or files of a client; empty for other mechanisms."""
+    return digests.digest(mechanism.origin())[:16] if isinstance(mechanism, Client) else ""
+
+
+def identity(mechanism: Any, known: Row | None = None) -> Row:
+    """Return what identifies an audited mechanism, in a form that another process can compare.
+
+    Parameters
+    ----------
+    known : mapping, optional
+        An earlier return value. Recordings may have grown since then, so that only as many bytes
+        are compared.
+
+    Returns
+    -------
+    dict
+        Release of this package, name and parameters. A client adds a digest of its source. A
+        program adds its command, and digests of the files that it names. Recordings add digests of
+        their first bytes.
+    """
+    import importlib.metadata  # imported here, because few audits are kept
+
+    given = {
+        "release": importlib.metadata.version("ldpkit"),
+        "mechanism": mechanism.name,
+        "parameters": {name: repr(value) for name, value in mechanism.parameters.items()},
+    }
+    return given | (mechanism.origin(known) if isinstance(mechanism, Client) else {})
+
+
+def file_digest(path: Path, size: int = -1) -> str:
+    """Return a digest of the first `size` bytes of a file, of all by default."""
+    with path.open("rb") as file:
+        return hashlib.sha256(file.read(size)).hexdigest()[:16]
+
+
+def _source(function: Any) -> str:
+    """Return a name and a digest of a function or of the class of an object.
+
+    The digest is that of the file which defines it, or of its code if there is no such file.
+    """
+    routine = inspect.isroutine(function) or inspect.isclass(function)
+    owner = function if routine else type(function)
+    name = f"{owner.__module__}:{owner.__qualname__}"
+    try:
+        return f"{name} {file_digest(Path(inspect.getfile(owner)))}"
+    except (TypeError, OSError):
+        code = getattr(owner, "__code__", None)
+        plain = [value for value in code.co_consts if not inspect.iscode(value)] if code else []
+        text = code.co_code + repr(plain).encode() if code else b""
+        return f"{name} {hashlib.sha256(text).hexdigest()[:16]}"

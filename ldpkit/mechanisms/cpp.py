@@ -7,7 +7,6 @@ Differential Privacy", IEEE S&P 2019, and its extensions; KV-Auditor, section
 
 import functools
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -34,7 +33,7 @@ def bit_vectors(length: int) -> Array:
 
 @dataclass(frozen=True)
 class CPP(Mechanism):
-    """Base of CPP-UE and CPP-GRR.
+    """Base of CPP-UE and CPP-GRR; it perturbs slots by GRR, which `CPPUE` replaces.
 
     In each round a user chooses one key uniformly and reports by randomised response whether the
     set contains it. Only after the answer yes, the report also contains a perturbed value. This is
@@ -75,27 +74,28 @@ class CPP(Mechanism):
         )
 
     @property
-    @abstractmethod
     def _rates(self) -> Rates:
         """Probabilities that a record supports its slot, and that it supports one given other
         slot."""
+        return response_rates(self.buckets, self.value_epsilon)
 
     @property
-    @abstractmethod
     def _slots(self) -> Array:
         """Slots that each different record supports, float array (records, buckets)."""
+        return np.eye(self.buckets)
 
-    @abstractmethod
     def _respond(self, slot: Array, rng: Rng) -> Array:
         """Perturb slots; return one record for each."""
+        return respond(slot, self.buckets, self._rates[0], rng)
 
-    @abstractmethod
     def _symbols(self, record: Array) -> Array:
         """Number of each record, which is its row in `_slots`."""
+        return record
 
-    @abstractmethod
     def _record_distribution(self, slot: Array) -> Array:
         """Distribution of the record, given the distribution of the slot."""
+        own, other = self._rates
+        return other + (own - other) * slot
 
     @property
     def value_epsilon(self) -> float:
@@ -294,24 +294,6 @@ class CPPGRR(CPP):
     """CPP with generalised randomised response over the slots; parameters as in `CPP`."""
 
     name = "CPP-GRR"
-
-    @property
-    def _rates(self) -> Rates:
-        return response_rates(self.buckets, self.value_epsilon)
-
-    def _respond(self, slot: Array, rng: Rng) -> Array:
-        return respond(slot, self.buckets, self._rates[0], rng)
-
-    def _symbols(self, record: Array) -> Array:
-        return record
-
-    @property
-    def _slots(self) -> Array:
-        return np.eye(self.buckets)
-
-    def _record_distribution(self, slot: Array) -> Array:
-        own, other = self._rates
-        return other + (own - other) * slot
 
 
 @dataclass(frozen=True)

@@ -15,30 +15,22 @@ Sources: the LDP-SGD paper, Algorithm 1 (after Duchi, Jordan and Wainwright 2018
 Bhowmick et al. (2018), PrivUnit; Asi, Feldman and Talwar (2022), PrivUnitG.
 """
 
-import functools
 import math
-from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import scipy
 
 from .. import checks
-from ..rng import first_state
+from ..exact import legendre
+from ..rng import first_state, normals
 from ..types import Array, ArrayLike, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, Epsilon, Mechanism
 from .grid import rounded, spacing
-from .ziggurat import combine, normals
 
 __all__ = ["GRADIENT", "GradientMechanism", "LDPSGD", "PrivUnit", "PrivUnitG", "mean_axis"]
-
-
-@functools.cache  # they take longer than the import of this file
-def _nodes() -> tuple[Array, Array]:
-    """Nodes and weights of a Gauss-Legendre rule on [-1, 1]."""
-    return np.polynomial.legendre.leggauss(128)
 
 
 def mean_axis(d: int) -> float:
@@ -51,6 +43,9 @@ def mean_axis(d: int) -> float:
 class GradientMechanism(Mechanism):
     """Base of the three mechanisms; without a given `gamma` the cap is the one with the smallest
     variance.
+
+    The properties and methods that depend on the distribution without a gradient are those of
+    normal vectors, as in `PrivUnitG`. They are defined together, and `_Sphere` replaces all.
 
     Attributes
     ----------
@@ -66,51 +61,46 @@ class GradientMechanism(Mechanism):
     clip: Annotated[float, checks.rule(checks.real, 0, closed="()")] = 1.0
     grid: Annotated[float | None, spacing] = field(default=None, kw_only=True)
 
-    _limit: ClassVar[float]  # upper limit of gamma
-
     if TYPE_CHECKING:  # a field of some mechanisms
 
         @property
         def gamma(self) -> float:
             """Smallest component along the projected direction of the vectors in the cap."""
 
-    @property
-    @abstractmethod
+    _limit = math.inf
+    """Upper limit of gamma."""
+    _units = 1.0
+    """Standard deviation of a coordinate."""
+    _last = math.pi
+    """Largest angle of two directions whose caps intersect."""
+
+    @cached_property
     def q(self) -> float:
         """Probability of the cap under the distribution without a gradient."""
+        return float(scipy.special.ndtr(-self.gamma))
 
     @property
-    @abstractmethod
     def mean_square(self) -> float:
         """Mean squared length of a report."""
+        return self.d + self.gamma * self.m
 
-    @property
-    @abstractmethod
-    def _last(self) -> float:
-        """Largest angle of two directions whose caps intersect."""
-
-    @abstractmethod
     def _edge(self) -> float:
         """Mean component along the axis of the cap without a gradient, where vectors outside the
         cap count as 0."""
+        return math.exp(-(self.gamma**2) / 2) / math.sqrt(2 * math.pi)
 
-    @abstractmethod
     def _beyond(self, radius: Array) -> Array:
         """Probability that a report's projection to a plane is longer than a radius."""
+        return np.exp(-(radius**2) / 2)
 
-    @property
-    @abstractmethod
-    def _units(self) -> float:
-        """Standard deviation of a coordinate."""
-
-    @abstractmethod
     def _upper(self, mass: Array) -> Array:
         """Coordinates that a random coordinate exceeds with probability `mass`."""
+        return -scipy.special.ndtri(mass)
 
-    @abstractmethod
     def _stretch(self, axis: Array, square: Array) -> Array:
         """Factor of the part across the axis, whose squared length is `square`, for reports with
         the component `axis` along it."""
+        return np.ones(len(axis))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -190,10 +180,9 @@ class GradientMechanism(Mechanism):
         reports = np.empty_like(gradients)
         dots, squares = normals(gradients, first_state(rng), reports)
         scale, axis = self._place(p, towards, dots / norms, squares, rng)
-        if axis is None:
-            reports *= scale[:, None]
-        else:
-            combine(reports, scale, gradients, (axis - scale * dots / norms) / norms)
+        reports *= scale[:, None]
+        if axis is not None:
+            reports += ((axis - scale * dots / norms) / norms)[:, None] * gradients
         return rounded(reports, self.grid, reports)
 
     def _place(
@@ -241,7 +230,7 @@ class GradientMechanism(Mechanism):
         """
         theta = checks.reals("theta", theta, 0, math.pi)
         rest = np.maximum(self._last - theta, 0) / 2
-        nodes, weights = _nodes()
+        nodes, weights = legendre(128)
         t = theta[..., None] + rest[..., None] * (nodes + 1)
         return rest * (self._beyond(self.gamma / np.cos(t / 2)) @ weights) / (2 * math.pi)
 
@@ -249,8 +238,9 @@ class GradientMechanism(Mechanism):
 class _Sphere(GradientMechanism):
     """Reports of length 1, whose distribution without a gradient is uniform on the sphere."""
 
-    mean_square = 1.0
-    _limit = 1.0
+    mean_square = _limit = 1.0
+    _units = property(lambda self: 1 / math.sqrt(self.d))
+    _last = property(lambda self: 2 * math.acos(self.gamma))
 
     @cached_property
     def q(self) -> float:
@@ -260,12 +250,8 @@ class _Sphere(GradientMechanism):
         # mean of a uniform vector's coordinate above gamma, times the probability of exceeding it
         return math.exp((self.d - 1) / 2 * math.log1p(-(self.gamma**2))) * mean_axis(self.d) / 2
 
-    _last = property(lambda self: 2 * math.acos(self.gamma))
-
     def _beyond(self, radius: Array) -> Array:
         return (1 - np.minimum(radius, 1) ** 2) ** (self.d / 2 - 1)
-
-    _units = property(lambda self: 1 / math.sqrt(self.d))
 
     def _upper(self, mass: Array) -> Array:
         half = (self.d - 1) / 2
@@ -370,25 +356,6 @@ class PrivUnitG(GradientMechanism):
     """
 
     gamma: float = None  # type: ignore[assignment]  # a number after construction
-    _units, _limit, _last = 1.0, math.inf, math.pi
-
-    mean_square = property(lambda self: self.d + self.gamma * self.m)
-
-    @cached_property
-    def q(self) -> float:
-        return float(scipy.special.ndtr(-self.gamma))
-
-    def _edge(self) -> float:
-        return math.exp(-(self.gamma**2) / 2) / math.sqrt(2 * math.pi)
-
-    def _beyond(self, radius: Array) -> Array:
-        return np.exp(-(radius**2) / 2)
-
-    def _upper(self, mass: Array) -> Array:
-        return -scipy.special.ndtri(mass)
-
-    def _stretch(self, axis: Array, square: Array) -> Array:
-        return np.ones(len(axis))
 
 
 GRADIENT: dict[str, type[GradientMechanism]] = {

@@ -144,8 +144,12 @@ def _best_size(k: int, epsilon: float) -> float:
     return k * (math.exp(-epsilon) / (1 + math.exp(-epsilon)))
 
 
+@dataclass(frozen=True)
 class SubsetSelection(SupportOracle):
     """Base of the protocols whose report is a set of `omega` values; subclasses define `omega`."""
+
+    k: Domain
+    epsilon: Epsilon
 
     if TYPE_CHECKING:  # defined by the subclasses
 
@@ -192,9 +196,6 @@ class SS(SubsetSelection, exact=True):
     e^eps / (omega e^eps + k - omega)``, and the rest is uniform without replacement (Ye and Barg
     2018; Wang et al. 2016). A report is an array of ``omega`` values in uniformly random order.
     """
-
-    k: Domain
-    epsilon: Epsilon
 
     @property
     def omega(self) -> int:
@@ -243,8 +244,6 @@ class ASS(SubsetSelection, exact=True):
     (attack-aware refinement, section 4).
     """
 
-    k: Domain
-    epsilon: Epsilon
     omega: int
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from .. import checks
-from ..reports.hashed import HASH_REPORT, Hashed, cells
+from ..reports.values import HASH_REPORT, Hashed, cells
 from ..types import Array, ArrayLike, Rng
 from .base import MIN_EPSILON, Delta, Domain, Epsilon, SupportOracle
 from .grr import respond, response_rates
@@ -18,6 +18,7 @@ __all__ = ["LocalHashing", "BLH", "OLH", "ALH", "ABLH", "AOLH", "LHO"]
 MAX_CELLS = 2**32
 
 
+@dataclass(frozen=True)
 class LocalHashing(SupportOracle):
     """Base of the hashing protocols; subclasses define the hash range `g`.
 
@@ -25,8 +26,10 @@ class LocalHashing(SupportOracle):
     -----
     A report supports every value that the user's hash function maps to the reported cell, therefore
     ``p = e^eps / (e^eps + g - 1)`` and ``q = 1 / g``. The exact distribution of the support set
-    assumes a fully random hash function; see `ldpkit.reports.hashed` for the functions in use.
+    assumes a fully random hash function; see `ldpkit.reports.values` for the functions in use.
     """
+
+    k: Domain
 
     if TYPE_CHECKING:
 
@@ -75,7 +78,6 @@ class BLH(LocalHashing, exact=True):
     Bassily and Smith (2015) as rephrased by Wang et al. (2017).
     """
 
-    k: Domain
     epsilon: Epsilon
 
     g = 2
@@ -98,7 +100,6 @@ class OLH(LocalHashing, exact=True):
     ``g = rint(e^eps) + 1`` as in the audited code (Wang et al. 2017).
     """
 
-    k: Domain
     epsilon: Annotated[float, checks.rule(checks.real, MIN_EPSILON, 22)]
 
     def __post_init__(self) -> None:
@@ -130,7 +131,6 @@ class ALH(LocalHashing, exact=True):
     Attack-aware refinement, section 4.
     """
 
-    k: Domain
     epsilon: Epsilon
     g: Annotated[int, checks.rule(checks.integer, 2, MAX_CELLS)]
 
@@ -205,7 +205,6 @@ class LHO(LocalHashing, exact=True):
     private.
     """
 
-    k: Domain
     g: Annotated[int, checks.rule(checks.integer, 2, MAX_CELLS)]
     epsilon = math.inf
 

@@ -16,11 +16,10 @@ import scipy
 
 from .. import checks
 from ..reports import Gaussian, Laplace, Noisy
-from ..rng import first_state
+from ..rng import first_state, laplace
 from ..types import Array, ArrayLike, Numbers, Rng
 from .base import Delta, Domain, Epsilon, FrequencyOracle, checked_frequency
 from .grid import SLACK, histograms, residue, rounded, spacing
-from .ziggurat import laplace
 
 __all__ = [
     "NoisyHistogram", "SHE", "GM", "AGM", "gaussian_delta", "ADJACENCY", "gdp_mu", "gdp_epsilon",
@@ -149,28 +148,8 @@ def gaussian_delta(epsilon: float, sigma: float) -> float:
     return scipy.special.ndtr(near - far) - math.exp(epsilon + scipy.special.log_ndtr(-near - far))
 
 
-class _Gaussian(NoisyHistogram):
-    @property
-    def report_type(self) -> Gaussian:
-        """A vector with Gaussian noise."""
-        return Gaussian(self.k, self.scale, self.grid)
-
-    @property
-    def residue(self) -> float:
-        """Delta to be added to `delta`, because the grid does not hide all of the doubles; see
-        `ldpkit.mechanisms.grid.residue`."""
-        return residue(self.grid, self.epsilon, self.scale)
-
-    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
-        """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
-        values = self._users(values, rng)
-        reports = rng.normal(0, self.scale, (values.size, self.k))
-        reports[np.arange(values.size), values] += 1
-        return rounded(reports, self.grid, reports)
-
-
 @dataclass(frozen=True)
-class GM(_Gaussian, exact=True):
+class GM(NoisyHistogram, exact=True):
     """Gaussian mechanism with the classical noise scale.
 
     Parameters
@@ -205,9 +184,27 @@ class GM(_Gaussian, exact=True):
         """Standard deviation of the noise."""
         return SENSITIVITY / self.epsilon * math.sqrt(2 * math.log(1.25 / self.delta))
 
+    @property
+    def report_type(self) -> Gaussian:
+        """A vector with Gaussian noise."""
+        return Gaussian(self.k, self.scale, self.grid)
+
+    @property
+    def residue(self) -> float:
+        """Delta to be added to `delta`, because the grid does not hide all of the doubles; see
+        `ldpkit.mechanisms.grid.residue`."""
+        return residue(self.grid, self.epsilon, self.scale)
+
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
+        """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
+        values = self._users(values, rng)
+        reports = rng.normal(0, self.scale, (values.size, self.k))
+        reports[np.arange(values.size), values] += 1
+        return rounded(reports, self.grid, reports)
+
 
 @dataclass(frozen=True)
-class AGM(_Gaussian, exact=True):
+class AGM(GM, exact=True):
     """Analytic Gaussian mechanism: the smallest noise with which the guarantee holds.
 
     Parameters
@@ -226,10 +223,7 @@ class AGM(_Gaussian, exact=True):
     Solves ``gaussian_delta(epsilon, sigma) = delta`` for sigma (Balle and Wang 2018, Algorithm 1).
     """
 
-    k: Domain
     epsilon: Epsilon
-    delta: Delta
-    grid: Annotated[float | None, spacing] = None
 
     @cached_property
     def scale(self) -> float:

@@ -16,11 +16,12 @@ import numpy as np
 from .. import checks, digests
 from ..reports.anything import parsed, repeated
 from ..types import Array, Reports, Rng, Row
-from .client import Client
+from .client import Client, file_digest
 from .process import ClientError
 
 __all__ = ["Recordings", "recorded"]
 
+_HEAD = 2**16  # first bytes of a recording, which identify it because it may grow
 _LONGEST = 2**20  # largest number of bytes of a line
 _BATCH = 2**12  # rows of a Parquet file that are read at once,
 _BATCH_BYTES = 2**26  # and bytes that they may take
@@ -45,6 +46,18 @@ class Recordings(Client):
     def parameters(self) -> Row:
         named = {"fields": self.fields, "ignore": self.ignore}
         return super().parameters | {name: [*given] for name, given in named.items() if given}
+
+    def origin(self, known: Row | None = None) -> Row:
+        begun = (known or {}).get("recordings") or [
+            {"bytes": min(_HEAD, path.stat().st_size)} for path in self.paths
+        ]
+        sizes = [earlier["bytes"] for earlier in begun]
+        return {
+            "recordings": [
+                {"bytes": size, "digest": file_digest(path, size)}
+                for size, path in zip(sizes, self.paths)
+            ]
+        }
 
     def seek(self, position: int) -> None:
         """Continue after the first `position` reports of each file."""

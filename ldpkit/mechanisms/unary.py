@@ -65,8 +65,12 @@ def _bits(values: Array, k: int, own: float, other: float, rng: Rng) -> Array:
     return _ones(values, k, own, _digits(other), first_state(rng))
 
 
+@dataclass(frozen=True)
 class UnaryEncoding(SupportOracle):
     """Base of all protocols whose report is a vector of independent bits with rates `p` and `q`."""
+
+    k: Domain
+    epsilon: Epsilon
 
     @property
     def report_type(self) -> IndependentBits:
@@ -94,9 +98,6 @@ class SUE(UnaryEncoding, exact=True):
     ``p = e^(eps/2) / (e^(eps/2) + 1)``, ``q = 1 - p`` (Erlingsson et al. 2014).
     """
 
-    k: Domain
-    epsilon: Epsilon
-
     @property
     def p(self) -> float:
         """Probability of a one at the true value."""
@@ -123,9 +124,6 @@ class OUE(UnaryEncoding, exact=True):
     -----
     ``p = 1/2``, ``q = 1 / (e^eps + 1)`` (Wang et al. 2017).
     """
-
-    k: Domain
-    epsilon: Epsilon
 
     @property
     def p(self) -> float:
@@ -164,8 +162,6 @@ class AUE(UnaryEncoding, exact=True):
     (attack-aware refinement, section 4).
     """
 
-    k: Domain
-    epsilon: Epsilon
     p: Annotated[float, checks.rule(checks.real, 0, 1, closed="()")]
 
     def __post_init__(self) -> None:
@@ -199,8 +195,6 @@ class ASUE(UnaryEncoding, exact=True):
     ``q = (R - 1) / (e^eps - 1) = 1 - p`` (LDP-Auditor, section 2).
     """
 
-    k: Domain
-    epsilon: Epsilon
     delta: Delta
 
     @property
@@ -238,8 +232,6 @@ class FaultyUE(UnaryEncoding, exact=True):
     The true loss is ``ln(p' (1 - q) / (q (1 - p')))`` with ``p' = p + q - p q``.
     """
 
-    k: Domain
-    epsilon: Epsilon
     protocol: Annotated[str, checks.rule(checks.one_of, ("SUE", "OUE"))] = "SUE"
 
     @property
@@ -271,7 +263,6 @@ def threshold_rates(epsilon: float, theta: Numbers) -> tuple[Numbers, Numbers]:
     return 1 - np.exp(epsilon * (theta - 1) / 2) / 2, np.exp(-epsilon * theta / 2) / 2
 
 
-@dataclass(frozen=True)
 class ThresholdedHistogram(UnaryEncoding):
     """Base of the protocols that send which noisy coordinates exceed a threshold; subclasses define
     the threshold `theta`.
@@ -280,9 +271,6 @@ class ThresholdedHistogram(UnaryEncoding):
     the threshold have the same distribution. The client samples such bits. Tests compare them with
     bits that are made from the noise of `SHE`.
     """
-
-    k: Domain
-    epsilon: Epsilon
 
     if TYPE_CHECKING:
 

@@ -2,32 +2,30 @@
 reports where it is known.
 
 A mechanism states its report type, and attacks use only the report type. Report types of several
-rounds or attributes combine the results of their parts.
+rounds or attributes combine the results of their parts. A report type that a single family of
+`ldpkit.beyond` uses stands in the file of that family.
 """
 
 from .anything import Anything
 from .base import ExactSupport, Independent, ReportType, Support
-from .hadamard import HashedSigns, Index, Signs, Sketch
-from .hashed import HASH_REPORT, Bloom, Hashed, hash_cell
-from .numbers import Ends, Gaussian, Interval, Laplace, Mixed, Noisy
+from .numbers import Gaussian, Laplace, Noisy
 from .rounds import Attributes, Rounds
 from .values import (
+    HASH_REPORT,
     Bits,
-    Buckets,
-    ChainedBits,
-    ChainedResponse,
+    Hashed,
     IndependentBits,
     Response,
     Selection,
     Subset,
     Value,
+    hash_cell,
 )
 
 # fmt: off
 __all__ = [
-    "ReportType", "Support", "ExactSupport", "Independent", "Value", "Response", "ChainedResponse",
-    "Bits", "IndependentBits", "ChainedBits", "Subset", "Selection", "Hashed", "HASH_REPORT",
-    "hash_cell", "Noisy", "Laplace", "Gaussian", "Buckets", "Rounds", "Ends", "Interval", "Mixed",
-    "Attributes", "Index", "Signs", "Sketch", "HashedSigns", "Bloom", "Anything"
+    "ReportType", "Support", "ExactSupport", "Independent", "Value", "Response", "Bits",
+    "IndependentBits", "Subset", "Selection", "Hashed", "HASH_REPORT", "hash_cell", "Noisy",
+    "Laplace", "Gaussian", "Rounds", "Attributes", "Anything"
 ]
 # fmt: on

@@ -22,9 +22,10 @@ from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
 
 # fmt: off
 __all__ = [
-    "ReportType", "Support", "ExactSupport", "Independent", "FIRST", "SECOND", "BOTH", "NEITHER",
-    "MAX_OUTPUTS", "ROUTES", "alphabet", "chosen", "joined", "listed", "listed_positions",
-    "log_ratio", "ones", "pick", "picked", "product_distribution", "shaped", "won",
+    "ReportType", "Support", "Structured", "ExactSupport", "Independent", "FIRST", "SECOND", "BOTH",
+    "NEITHER", "MAX_OUTPUTS", "ROUTES", "alphabet", "chosen", "joined", "listed",
+    "listed_positions", "log_ratio", "ones", "pick", "picked", "product_distribution", "shaped",
+    "won",
 ]
 # fmt: on
 
@@ -93,9 +94,6 @@ class ReportType(ABC):
         ValueError
             If the number, shape or type of the reports is wrong, or an entry is out of range.
         """
-
-    def check(self, pair: Pair) -> None:  # noqa: B027  # most types can distinguish all values
-        """Raise ``ValueError`` for two inputs that have the same distribution of reports."""
 
     def offers(self, method: str) -> bool:
         """Whether the report type defines an optional method, such as ``"guess"``."""
@@ -269,6 +267,27 @@ class Support(ReportType):
         (n,)."""
         one, two = (self.supports(reports, value) for value in pair)
         return np.where(one & two, BOTH, np.where(one, FIRST, np.where(two, SECOND, NEITHER)))
+
+
+class Structured(Support):
+    """Reports of several named fields, structured array (n,).
+
+    Attributes
+    ----------
+    form : dtype
+        Type of one report.
+    limits : dict
+        Smallest whole number above all entries of a field, by the name of the field.
+    """
+
+    form: np.dtype[np.void]
+    limits: dict[str, int]
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        reports = shaped(reports, (None,), sender, self.form)
+        for field, limit in self.limits.items():
+            checks.values(reports[field].ravel(), limit, f"{field} of {sender}")
+        return reports
 
 
 class ExactSupport(Support):

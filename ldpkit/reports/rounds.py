@@ -11,11 +11,11 @@ import scipy
 
 from .. import checks
 from ..jit import kernel
-from ..rng import State, next_uniform, next_word
+from ..rng import State, first_state, next_uniform, next_word
 from ..types import Array, Pair, Rates, Reports, Rng
 from .base import FIRST, SECOND, ExactSupport, ReportType, listed, ones
 
-__all__ = ["Attributes", "Rounds", "largest", "rounds_won"]
+__all__ = ["Attributes", "Rounds", "largest"]
 
 
 @kernel
@@ -185,7 +185,8 @@ class Rounds(ReportType):
 
     def count(self, trials: int, truth: bool, rates: Rates | None, rng: Rng) -> int:
         if rates is None and self.guess_route == "simulate":
-            return self.part.simulated(trials, truth, self.tau, rng)
+            k, omega, p = self.part.k, self.part.omega, self.part.p  # of a `Selection`
+            return rounds_won(trials, k, omega, p, self.tau, bool(truth), first_state(rng))
         return super().count(trials, truth, rates, rng)
 
     def thresholds(self) -> Array:

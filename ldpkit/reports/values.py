@@ -1,5 +1,7 @@
-"""Reports of one value, of a bit per value, of a set of values, and of bits of sampled buckets."""
+"""Reports of one value, of a bit per value, of a set of values, and of a hash function and a cell
+of it."""
 
+import functools
 import itertools
 import math
 from collections.abc import Iterable
@@ -8,31 +10,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import checks
-from ..exact import binomial, count_wins, mean_reciprocal, response_wins
+from ..exact import binomial, response_wins
 from ..jit import kernel
-from ..rng import first_state
-from ..types import Array, Pair, Rates, Reports, Rng
+from ..types import Array, Reports, Rng
 from .base import (
     ExactSupport,
     Independent,
-    ReportType,
+    Structured,
     Support,
     alphabet,
     listed_positions,
-    log_ratio,
-    pick,
     product_distribution,
     shaped,
     won,
 )
-from .rounds import rounds_won
 
-# fmt: off
 __all__ = [
-    "Value", "Response", "ChainedResponse", "Bits", "IndependentBits", "ChainedBits", "Subset",
-    "Selection", "Buckets"
-]
-# fmt: on
+    "Value", "Response", "Bits", "IndependentBits", "Subset", "Selection", "Hashed", "HASH_REPORT",
+    "cells", "hash_cell",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -83,36 +79,6 @@ class Response(Value, ExactSupport):
 
     def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
         return rng.integers(0, targets, count), 1
-
-
-@dataclass(frozen=True)
-class ChainedResponse(Response):
-    """A response to a memoised response, which is the same in all rounds: each round reports the
-    memoised value with probability `keep`, and each other value with probability `flip`.
-
-    Parameters
-    ----------
-    k, p, q
-        As in `Response`, for one round.
-    memo : Response
-        The memoised response.
-    """
-
-    memo: Response
-    keep: float
-    flip: float
-
-    def rounds_success(self, tau: int) -> float:
-        kept = Response(self.k, self.keep, self.flip).rounds_success(tau)
-        return self.memo.p * kept + (1 - self.memo.p) * (1 - kept) / (self.k - 1)
-
-    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
-        p, q = self.memo.p, self.memo.q
-        return [  # the memoised value is the first of the pair, the second, or a third value
-            (p, self.keep, self.flip),
-            (q, self.flip, self.keep),
-            (max(0.0, 1 - p - q), self.flip, self.flip),
-        ]
 
 
 @dataclass(frozen=True)
@@ -168,48 +134,6 @@ class IndependentBits(Bits, Independent):
 
 
 @dataclass(frozen=True)
-class ChainedBits(IndependentBits):
-    """Flipped copies of memoised bits, which are the same in all rounds: a round reports a one for
-    a memoised one with probability `keep`, and for a memoised zero with probability `flip`.
-
-    Parameters
-    ----------
-    k, p, q
-        As in `IndependentBits`, for one round.
-    memo : IndependentBits
-        The memoised bits.
-    """
-
-    memo: IndependentBits
-    keep: float
-    flip: float
-
-    def rounds_success(self, tau: int) -> float:
-        ones, zeros = binomial(tau, self.keep), binomial(tau, self.flip)
-        own, other = (rate * ones + (1 - rate) * zeros for rate in (self.memo.p, self.memo.q))
-        return won(own, count_wins(other, self.k))
-
-    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
-        p, q, rate = self.memo.p, self.memo.q, {1: self.keep, 0: self.flip}
-        return [(pa * pb, rate[a] * (1 - rate[b]), rate[b] * (1 - rate[a]))
-                for a, pa in ((1, p), (0, 1 - p)) for b, pb in ((1, q), (0, 1 - q))]  # fmt: skip
-
-
-@kernel
-def _member(subsets: Array, k: int, rng: Rng) -> Array:
-    """A uniform member of each subset, or a uniform value for an empty one; int array (n,)."""
-    n, width = subsets.shape
-    guess = np.empty(n, np.int64)
-    for i in range(n):
-        count = width
-        while count > 0 and subsets[i, count - 1] < 0:  # shorter subsets are padded with -1
-            count -= 1
-        at = int(rng.random() * (count if count else k))
-        guess[i] = subsets[i, at] if count else at
-    return guess
-
-
-@dataclass(frozen=True)
 class Subset(Support):
     """Distinct values, integer array (n, w) in the order in which they were sent, padded with -1; a
     report supports the values in it."""
@@ -225,7 +149,12 @@ class Subset(Support):
         return np.stack([(reports == value).any(axis=1) for value in values], axis=1)
 
     def guess(self, reports: Array, rng: Rng) -> Array:
-        return _member(reports, self.k, rng)
+        n, sizes = reports.shape
+        if (reports[:, -1] < 0).any():  # shorter subsets are padded with -1
+            sizes = (reports >= 0).sum(axis=1)
+        at = (rng.random(n) * np.where(sizes, sizes, self.k)).astype(np.int64)
+        member = reports[np.arange(n), np.where(sizes, at, 0)]
+        return np.where(sizes, member, at)  # a uniform value for an empty subset
 
     def tally(self, reports: Array) -> Array:
         out = np.zeros((len(reports), self.k))
@@ -286,11 +215,6 @@ class Selection(Subset, ExactSupport):
         alone = self.omega == 1  # the set is a response
         return Response(self.k, self.p, self.q).rounds_success(tau) if alone else None
 
-    def simulated(self, trials: int, truth: bool, tau: int, rng: Rng) -> int:
-        """Sample the number of guesses, from `tau` rounds, that are the first of the pair."""
-        state = first_state(rng)
-        return rounds_won(trials, self.k, self.omega, self.p, tau, bool(truth), state)
-
     @property
     def outputs(self) -> int:
         return math.comb(self.k, self.omega)
@@ -323,73 +247,127 @@ class Selection(Subset, ExactSupport):
         return rng.permuted(np.array(subsets), axis=1), supported
 
 
+# --- a hash function and a cell of it -------------------------------------------------------------
+#
+# The hash family is xxHash64 of the value (eight bytes, little endian) under a fresh 64-bit seed
+# per user. The upper 32 bits are reduced to 0..g-1 by multiplication with g, so the probabilities
+# of cells differ by at most g / 2^32, relatively. The exact distribution of the support assumes a
+# fully random hash. Tests find no difference between this family and a fully random hash.
+
+HASH_REPORT = np.dtype([("seed", "<u8"), ("cell", "<i8")])
+"""Type of one report: the user's hash seed and the reported cell."""
+
+# fmt: off
+_P1, _P2, _P3, _P4, _P5 = map(np.uint64, (
+    0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63,
+    0x27D4EB2F165667C5,
+))
+# fmt: on
+
+
+@functools.partial(kernel, inline="always")
+def _rotl(x: np.uint64, bits: int) -> np.uint64:
+    return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
+
+
+@kernel
+def _mixed(value: int) -> np.uint64:
+    """The part of a value's hash that does not depend on the seed."""
+    return _rotl(np.uint64(value) * _P2, 31) * _P1
+
+
+@kernel
+def _cell(mixed: np.uint64, seed: int, g: int) -> np.int64:
+    """Cell of a value: xxHash64 of its eight bytes without the last step, which does not change the
+    upper half."""
+    h = mixed ^ (np.uint64(seed) + _P5 + np.uint64(8))
+    h = _rotl(h, 27) * _P1 + _P4
+    h = (h ^ (h >> np.uint64(33))) * _P2
+    h = (h ^ (h >> np.uint64(29))) * _P3
+    return np.int64(((h >> np.uint64(32)) * np.uint64(g)) >> np.uint64(32))
+
+
+@kernel
+def hash_cell(value: int, seed: int, g: int) -> np.int64:
+    """Cell in ``0..g-1`` of one value under one user's seed."""
+    return _cell(_mixed(value), seed, g)
+
+
+@kernel
+def cells(values: Array, seeds: Array, g: int) -> Array:
+    """Cell of each user's value under the user's own seed."""
+    out = np.empty(values.size, np.int64)
+    for i in range(values.size):
+        out[i] = hash_cell(values[i], seeds[i], g)
+    return out
+
+
+@kernel
+def _inside(seeds: Array, cells: Array, values: Array, g: int) -> Array:
+    """Whether each value falls into each user's cell, bool array (n, values); the part of a hash
+    that depends on the value only is computed once."""
+    k = values.size
+    out, mixed = np.empty((cells.size, k), np.bool_), np.empty(k, np.uint64)
+    for u in range(k):
+        mixed[u] = _mixed(values[u])
+    for i in range(cells.size):
+        for u in range(k):
+            out[i, u] = _cell(mixed[u], seeds[i], g) == cells[i]
+    return out
+
+
+@kernel
+def _fullest_cell(seeds: Array, r: int, g: int) -> tuple[int, np.uint64, np.int64]:
+    """Find the seed and the cell with the most values of ``0..r-1``; return the number of values,
+    the seed and the cell."""
+    most, best, where = 0, seeds[0], np.int64(0)
+    for seed in seeds:
+        for v in range(r):
+            cell = hash_cell(v, seed, g)
+            count = 0
+            for u in range(r):
+                count += hash_cell(u, seed, g) == cell
+            if count > most:
+                most, best, where = count, seed, cell
+    return most, best, where
+
+
 @dataclass(frozen=True)
-class Buckets(ReportType):
-    """Bits of the sampled buckets, int8 array (n, buckets), -1 where a bucket was not sampled.
+class Hashed(Structured, Independent):
+    """A user's hash seed and a cell, structured array (n,) of type `HASH_REPORT`; the report
+    supports all values of the cell.
 
     Parameters
     ----------
-    k, buckets, bits : int
-        Domain size, number of buckets of equal size, and number of buckets that each user samples.
-    p, q : float
-        Probability of a one at the true bucket, and at any other, if sampled.
+    k, g : int
+        Domain size and number of cells.
+    p : float
+        Probability of the true value's cell.
     """
 
     k: int
-    buckets: int
-    bits: int
+    g: int
     p: float
-    q: float
-    name, exact = "buckets", True
+    name, form = "hash", HASH_REPORT
 
     @property
-    def size(self) -> int:
-        """Values per bucket."""
-        return self.k // self.buckets
+    def q(self) -> float:  # type: ignore[override]  # follows from the hash range
+        """Probability that a report supports one given other value."""
+        return 1 / self.g
 
     @property
-    def width(self) -> int:
-        return self.buckets
+    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from the other fields
+        return {"cell": self.g}
 
-    def read(self, reports: Reports, sender: str) -> Array:
-        reports = shaped(reports, (None, self.buckets), sender)
-        checks.need(
-            np.isin(reports, (-1, 0, 1)).all() and ((reports >= 0).sum(axis=1) == self.bits).all(),
-            f"reports of {sender} must each hold {self.bits} bits, and -1 in all other buckets",
-        )
-        return reports
+    def supported(self, reports: Array, values: Array) -> Array:
+        return _inside(reports["seed"], reports["cell"], values, self.g)
 
-    def check(self, pair: Pair) -> None:
-        """Raise ``ValueError`` for two values of one bucket, which have the same distribution."""
-        checks.need(
-            pair[0] // self.size != pair[1] // self.size,
-            f"pair must lie in two different buckets of {self.size} values, got {pair}",
-        )
+    def most(self, targets: int) -> int:
+        return targets  # a hash that sends all of them to one cell; `craft` searches for one
 
-    def guess(self, reports: Array, rng: Rng) -> Array:
-        """A uniform value of a uniform bucket among those whose bit is one, or among all buckets if
-        there is none; int array (n,)."""
-        bucket = pick((reports == 1).astype(np.uint8), rng)
-        return bucket * self.size + rng.integers(0, self.size, len(bucket))
-
-    def score(self, reports: Array, pair: Pair) -> Array:
-        """1 if only the first value's bucket shows a one, -1 if only the second's does, else 0; int
-        array (n,)."""
-        one, two = ((reports[:, value // self.size] == 1).astype(np.int8) for value in pair)
-        return one - two
-
-    def guess_rates(self, pair: Pair) -> Rates:
-        share, p, q, bits = self.bits / self.buckets, self.p, self.q, self.bits
-        inside = share * p * mean_reciprocal(bits - 1, q)
-        empty = share * (1 - p) * (1 - q) ** (bits - 1) + (1 - share) * (1 - q) ** bits
-        success = (inside + empty / self.buckets) / self.size
-        return success, (1 - success * self.size) / ((self.buckets - 1) * self.size)
-
-    def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        p, q, share = self.p, self.q, self.bits / self.buckets
-        both = self.bits * (self.bits - 1) / (self.buckets * (self.buckets - 1))
-        return share * p - both * p * q, share * q - both * p * q
-
-    def loss(self, pair: Pair) -> float:
-        own = log_ratio(self.p, self.q)  # with two bits, both buckets of the pair may be sampled
-        return own if self.bits == 1 else own + log_ratio(1 - self.q, 1 - self.p)
+    def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
+        seeds = rng.integers(0, 2**64, checks.integer("tries", tries, 1), dtype=np.uint64)
+        supported, seed, cell = _fullest_cell(seeds, targets, self.g)
+        reports = np.empty(count, HASH_REPORT)
+        reports["seed"], reports["cell"] = seed, cell
+        return reports, supported

@@ -16,7 +16,7 @@ from ..auditors.pair import makeable
 from ..auditors.result import Row, finite
 from ..mechanisms import Client, Program
 from ..mechanisms.base import distribution_known
-from ..mechanisms.identity import identity
+from ..mechanisms.client import identity
 from ..mechanisms.recordings import Recordings
 from ..progress import Progress
 from ..reports.anything import rows

@@ -11,7 +11,7 @@ import numpy as np
 from ..auditors.report_html import Drawing, drawing
 from ..auditors.result import CLEAR, LEAST, PairResult, Row, finite, too_few
 from ..mechanisms import Client, FrequencyOracle, LocalRandomizer
-from ..mechanisms.identity import digest
+from ..mechanisms.client import digest
 from ..mechanisms.recordings import Recordings
 from ..stats import down
 from .columns import read

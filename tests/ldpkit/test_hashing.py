@@ -15,7 +15,7 @@ from laws import P_MIN, binomial_p, build, chi_square_p
 from scipy import stats
 
 from ldpkit.mechanisms import BLH
-from ldpkit.reports.hashed import HASH_REPORT, Hashed, cells, hash_cell
+from ldpkit.reports.values import HASH_REPORT, Hashed, cells, hash_cell
 
 HASHES = ["BLH", "OLH", "ABLH", "AOLH", "LHO"]
 N = 200_000

@@ -38,7 +38,7 @@ from ldpkit.mechanisms import (
 )
 from ldpkit.refine import refine
 from ldpkit.reports import hash_cell
-from ldpkit.reports.hashed import _fullest_cell
+from ldpkit.reports.values import _fullest_cell
 
 N, K = 400, 12
 REPORTS = [GRR(K, 2.0), AGRR(K, 2.0, 0.01), SUE(K, 1.0), OUE(K, 1.0), THE(K, 2.0), AUE(K, 1.0, 0.8),

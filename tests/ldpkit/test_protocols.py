@@ -15,8 +15,8 @@ from scipy import integrate, linalg
 
 from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.auditors import audit
+from ldpkit.beyond.numeric import Ends, Mixed
 from ldpkit.mechanisms import HCMS, HM, PM, RAPPOR, SW, Duchi, Hybrid, Repeated
-from ldpkit.reports.numbers import Ends, Mixed
 from ldpkit.testing import check_mechanism
 
 GUESS, TIGHT = Guess(), TwoValueTest()

@@ -17,6 +17,7 @@ from speller import Speller, Spelt, Word
 
 from ldpkit.attacks import ATTACKS, Guess, TwoValueTest
 from ldpkit.auditors import audit
+from ldpkit.beyond.numeric import Interval
 from ldpkit.mechanisms import (
     CMS,
     HR,
@@ -29,7 +30,6 @@ from ldpkit.mechanisms import (
     make,
 )
 from ldpkit.reports import ReportType
-from ldpkit.reports.numbers import Interval
 
 GUESS, TIGHT = Guess(), TwoValueTest()
 

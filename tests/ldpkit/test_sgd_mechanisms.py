@@ -18,8 +18,7 @@ from scipy import integrate, special, stats
 
 from ldpkit.mechanisms import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
 from ldpkit.mechanisms.gradient import mean_axis
-from ldpkit.mechanisms.ziggurat import _LAPLACE, _NORMAL, laplace, normals
-from ldpkit.rng import first_state, next_word
+from ldpkit.rng import _LAPLACE, _NORMAL, first_state, laplace, next_word, normals
 
 ALL = list(GRADIENT.values())
 N = 20_000

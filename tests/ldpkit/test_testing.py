@@ -18,6 +18,7 @@ from speller import Speller, Spelt
 from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.attacks.base import able
 from ldpkit.auditors import audit
+from ldpkit.beyond.numeric import Interval
 from ldpkit.beyond.sketch import CountMeanSketch
 from ldpkit.mechanisms import (  # fmt: skip
     AGM,
@@ -52,7 +53,6 @@ from ldpkit.mechanisms.base import Domain, Epsilon, FrequencyOracle, SupportOrac
 from ldpkit.mechanisms.unary import UnaryEncoding
 from ldpkit.reports import HASH_REPORT, IndependentBits
 from ldpkit.reports.base import ROUTES, shaped
-from ldpkit.reports.numbers import Interval
 from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks
 from ldpkit.testing import draws as drawn
 from ldpkit.testing.case import Case, tail
@@ -209,10 +209,11 @@ def spoilt(**changes):
 
 
 @dataclass
-class Loose(UnaryEncoding):
+class Loose(SupportOracle):
     k: int
     epsilon: float
     name, p, q = "Loose", 0.5, 0.25
+    report_type, perturb = UnaryEncoding.report_type, UnaryEncoding.perturb
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,18 +8,27 @@ import numpy as np
 
 from .. import checks
 from ..jit import kernel
+from ..reports.base import Structured, Support, log_ratio, ones, shaped
+from ..reports.values import cells
 from ..stats import binomial_window
 from ..types import Array, Pair, Rates, Reports
-from .base import Support, log_ratio, ones, shaped
-from .hashed import cell_table
 
-__all__ = ["HashedSigns", "Index", "Signs", "Sketch", "plus", "transform", "words"]
+__all__ = ["Index", "Signs", "Sketch", "cell_table", "plus", "transform", "words"]
+
+
+@functools.lru_cache(maxsize=8)
+def cell_table(k: int, hashes: int, m: int) -> Array:
+    """Cell of every value under every hash function, int array (hashes, k); the functions are
+    public and fixed."""
+    return np.array([cells(np.arange(k), np.full(k, j, np.uint64), m) for j in range(hashes)])
 
 
 @kernel
 def plus(row: int, index: int) -> bool:
-    """Whether a row of the matrix has a plus at an index: the numbers of row and index then share
-    an even number of binary ones."""
+    """Whether a row of the matrix has a plus at an index.
+
+    The numbers of row and index then share an even number of binary ones.
+    """
     return ones(np.uint64(row & index)) & 1 == 0
 
 
@@ -113,7 +122,7 @@ class Index(Support):
 
 
 @dataclass(frozen=True)
-class Signs(Support):
+class Signs(Structured):
     """A few indices and the signs of a row of the matrix at these indices, structured array (n,)
     with ``indices`` and ``signs``.
 
@@ -126,43 +135,43 @@ class Signs(Support):
         Domain size, order of the matrix, a power of two, and number of indices.
     p : float
         Probability that the signs are those of the true value.
+    hashes : int
+        Number of public hash functions that map a value to its row. Reports then have a field
+        ``hash``. Without them, every value has its own row.
     """
 
     k: int
     order: int
     t: int
     p: float
+    hashes: int = 0
     name, guess_route = "signs", "enumerate"
     exact, rounds_exact = True, False
 
     @property
-    def form(self) -> np.dtype[np.void]:
-        """Type of one report."""
-        return np.dtype([("indices", "<i8", (self.t,)), ("signs", "<i8")])
+    def form(self) -> np.dtype[np.void]:  # type: ignore[override]  # follows from the other fields
+        hashes = [("hash", "<i8")] if self.hashes else []
+        return np.dtype([*hashes, ("indices", "<i8", (self.t,)), ("signs", "<i8")])
+
+    @property
+    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from the other fields
+        hashes = {"hash": self.hashes} if self.hashes else {}
+        return hashes | {"indices": self.order, "signs": 2**self.t}
 
     @property
     def table(self) -> Array:
-        """Row of every value under every public hash function, int array (functions, k); here the
-        only function maps a value to its own row."""
+        """Row of every value under every public hash function, int array (functions, k)."""
+        if self.hashes:
+            return cell_table(self.k, self.hashes, self.order)
         return np.arange(self.k)[None]
-
-    def rows(self, reports: Array) -> Array:
-        """Row of every value under the hash function of each report, int array (n or 1, k)."""
-        return self.table
 
     @property
     def width(self) -> int:
         return self.t + 1
 
-    def read(self, reports: Reports, sender: str) -> Array:
-        reports = shaped(reports, (None,), sender, self.form)
-        checks.values(reports["indices"].ravel(), self.order, f"indices of {sender}")
-        checks.values(reports["signs"], 2**self.t, f"signs of {sender}")
-        return reports
-
     def supported(self, reports: Array, values: Array) -> Array:
-        rows = self.rows(reports)[:, values]
-        return words(rows, reports["indices"]) == reports["signs"][:, None]
+        rows = self.table[reports["hash"]] if self.hashes else self.table
+        return words(rows[:, values], reports["indices"]) == reports["signs"][:, None]
 
     @property
     def other(self) -> float:
@@ -222,7 +231,7 @@ def _mean_share(occupied: tuple[int, ...], chance: float, own: int) -> tuple[flo
 
 
 @dataclass(frozen=True)
-class Sketch(Support):
+class Sketch(Structured):
     """A hash function and m signs, structured array (n,) with ``hash`` and ``signs``; a plus
     supports the values of its cell.
 
@@ -241,9 +250,12 @@ class Sketch(Support):
     name, exact, guess_route = "sketch", True, "convolve"
 
     @property
-    def form(self) -> np.dtype[np.void]:
-        """Type of one report."""
+    def form(self) -> np.dtype[np.void]:  # type: ignore[override]  # follows from the other fields
         return np.dtype([("hash", "<i8"), ("signs", "i1", (self.m,))])
+
+    @property
+    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from the other fields
+        return {"hash": self.hashes}
 
     @property
     def table(self) -> Array:
@@ -255,8 +267,7 @@ class Sketch(Support):
         return self.m + 1
 
     def read(self, reports: Reports, sender: str) -> Array:
-        reports = shaped(reports, (None,), sender, self.form)
-        checks.values(reports["hash"], self.hashes, f"hash functions of {sender}")
+        reports = super().read(reports, sender)
         if not (good := np.abs(reports["signs"]) == 1).all():
             raise ValueError(
                 f"reports of {sender} must hold signs 1 and -1, got {reports['signs'][~good][0]}"
@@ -303,35 +314,3 @@ class Sketch(Support):
             rates[1] += (1 - self.keep) * (self.keep * with_other + (1 - self.keep) * without)
             rates[1] += self.keep * (1 - self.keep) * empty / self.k
         return float(rates[0] / self.hashes), float(rates[1] / self.hashes)
-
-
-@dataclass(frozen=True)
-class HashedSigns(Signs):
-    """A hash function, one index, and the sign at this index of the Hadamard row of the value's
-    cell. A report is an entry of a structured array with ``hash``, ``indices`` and ``signs``.
-
-    Parameters
-    ----------
-    hashes : int
-        Number of hash functions.
-    """
-
-    hashes: int
-
-    @property
-    def form(self) -> np.dtype[np.void]:
-        """Type of one report."""
-        return np.dtype([("hash", "<i8"), *super().form.descr])
-
-    @property
-    def table(self) -> Array:
-        """Cell of every value under every hash function, int array (hashes, k)."""
-        return cell_table(self.k, self.hashes, self.order)
-
-    def rows(self, reports: Array) -> Array:
-        return self.table[reports["hash"]]
-
-    def read(self, reports: Reports, sender: str) -> Array:
-        reports = super().read(reports, sender)
-        checks.values(reports["hash"], self.hashes, f"hash functions of {sender}")
-        return reports
