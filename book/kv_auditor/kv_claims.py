@@ -61,9 +61,7 @@ def eight_above_four(hkv):
 
 def falls_with_length(parts, auditor, lengths):
     table = limits(parts)
-    return pd.concat(
-        {f"{a} to {b}": table[f"{auditor} b={a}"] - table[f"{auditor} b={b}"] for a, b in pairwise(lengths.split())}
-    )
+    return pd.concat({f"{a} to {b}": table[f"{auditor} b={a}"] - table[f"{auditor} b={b}"] for a, b in pairwise(lengths.split())})
 
 
 def parts_above_guess(parts):

@@ -13,7 +13,6 @@ from ldpkit.auditors import audit_shuffle
 from ldpkit.auditors.shuffle import least_clients
 from ldpkit.mechanisms import LDPSGD
 
-
 # Figure 3. Arguments that a row of the table of claims gives are text.
 
 

@@ -182,7 +182,9 @@ def _tested(row: Mapping[str, Any], values: pd.DataFrame) -> dict[str, Any]:
 def _cell(cells: pd.Index, at: int) -> str:
     """Return the name of a cell, in which a number has the name of its level: ``GRR, epsilon = 1``."""
     parts = cells[at] if isinstance(cells, pd.MultiIndex) else [cells[at]]
-    return ", ".join(part if isinstance(part, str) else f"{name} = {part:g}" for name, part in zip(cells.names, parts, strict=True))
+    return ", ".join(
+        part if isinstance(part, str) else f"{name} = {part:g}" for name, part in zip(cells.names, parts, strict=True)
+    )
 
 
 def _found(row: Mapping[str, Any], code: Any, comparable: bool, tables: Mapping[str, Any]) -> dict[str, Any]:
@@ -231,7 +233,10 @@ def _mutant(row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]) -> str
 
 
 def _negated(
-    evaluate: Callable[[Mapping[str, Any]], pd.DataFrame], given: Mapping[str, pd.DataFrame], found: pd.DataFrame, published: float
+    evaluate: Callable[[Mapping[str, Any]], pd.DataFrame],
+    given: Mapping[str, pd.DataFrame],
+    found: pd.DataFrame,
+    published: float,
 ) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Yield changes of the tables: what was changed, how, and the result of the function on the changed tables.
 

@@ -11,7 +11,6 @@ from ldpkit.auditors import calibrate, rad_bounds
 from ldpkit.auditors.rad import rad_uniform
 from ldpkit.mechanisms import GRR, OUE
 
-
 # Figure 1: `curves`, with the columns mechanism, epsilon, worst (Theorem 4.2), exact (Theorem 4.3)
 
 

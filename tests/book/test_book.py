@@ -467,16 +467,14 @@ def test_missing_empty_unexecuted_and_located_pages_are_reported(project):
 
     assert check_pages.problems(project) == ["book/one was not built", "book/two was not built"]
     show("word " * 40, "two words")
-    found = ["book/one shows a notebook that was not executed", "book/two is empty"]
-    assert check_pages.problems(project) == found
-    show(f"PosixPath('{project.root}/x')", "released.csv")
-    assert check_pages.located(project) == [f"book/one names {project.root}"]
-    project.html("book/two").write_text(
-        r"<pre>\(a\)</pre> \(b\) <script src='x/mathjax/y.js'></script>"
-    )
-    assert check_pages.raw(project) == []
-    project.html("book/two").write_text(r"<pre>\(a\)</pre> \(b\)")
-    assert check_pages.raw(project) == [r"book/two prints \(b\)"]
+    unexecuted = [f"book/{name} shows a notebook that was not executed" for name in ("one", "two")]
+    assert check_pages.problems(project) == [unexecuted[0], "book/two is empty", unexecuted[1]]
+    words = "word " * 40
+    show(f"{words} PosixPath('{project.root}/x')", rf"{words}<pre>\(a\)</pre> \(b\)")
+    found = [f"book/one names {project.root}", unexecuted[1], r"book/two prints \(b\)"]
+    assert check_pages.problems(project) == [unexecuted[0], *found]
+    show(words, rf"{words} \(b\) <script src='x/mathjax/y.js'></script>")
+    assert check_pages.problems(project) == unexecuted
 
 
 def test_figures_without_a_table_are_reported(project):
