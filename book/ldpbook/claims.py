@@ -121,8 +121,8 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
     page : str
         The page, ``"ldp_auditor/fig2"``. Its claims are those of the paper in its folder.
     code : module
-        Module with the functions that the rows name. Each function takes tables by name. It returns one value for every cell: a
-        number, a mapping or a series whose index names the cells, or a table with the columns ``value`` and ``se``.
+        Module with the functions that the rows name. Each function takes tables by name, and returns one value for every cell.
+        Its result is a number, a mapping, a series whose index names the cells, or a table with the columns ``value`` and ``se``.
     comparable : bool
         Whether this run has the paper's settings; if not, nothing is judged.
     **tables : pandas.DataFrame

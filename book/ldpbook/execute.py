@@ -286,17 +286,6 @@ def settled(text: str) -> str:
     return text
 
 
-def joined(outputs: list[Json]) -> list[Json]:
-    """Return outputs in which neighbouring pieces of one stream are joined, since their number depends on the machine's load."""
-    found: list[Json] = []
-    for output in outputs:
-        if output["output_type"] == "stream" and found and found[-1].get("name") == output["name"]:
-            found[-1]["text"] += output["text"]
-        else:
-            found.append(output)
-    return found
-
-
 def shorten() -> None:
     """Choose a shorter temporary folder if the paths of sockets in the current one could exceed 103 characters."""
     if len(tempfile.gettempdir()) > 60:
@@ -332,6 +321,8 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
     with tempfile.TemporaryDirectory() as folder:
         # sockets in a folder of their own: kernels that run side by side must not share names
         sockets = {"transport": "ipc", "connection_file": f"{folder}/kernel.json"}
+        # the number of pieces of a stream depends on the machine's load
+        client = {"coalesce_streams": True, "extra_arguments": ["--log-level=CRITICAL"]}
         with _notes(Path(folder, "notes"), page):
             notebook = papermill.execute_notebook(
                 str(project.source(page)),
@@ -341,7 +332,7 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
                 kernel_name="python3",
                 progress_bar=False,
                 execution_timeout=LIMIT,
-                config=Config({"KernelManager": sockets, "NotebookClient": {"extra_arguments": ["--log-level=CRITICAL"]}}),
+                config=Config({"KernelManager": sockets, "NotebookClient": client}),
             )
     seconds = time.perf_counter() - start
     for part in (notebook, *notebook.cells):  # times of this run would make equal results different
@@ -349,8 +340,6 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
         part.metadata.pop("execution", None)
         if "injected-parameters" in part.metadata.get("tags", []):
             part["id"] = "injected-parameters"
-        if "outputs" in part:
-            part["outputs"] = joined(part["outputs"])
     digests.replace(target, settled(json.dumps(notebook, indent=1, ensure_ascii=False)))
     known = {"key": wanted, "sha256": [_sha(project.executed(page, part)) for part in RESULTS], "seconds": round(seconds, 1),
              "peak_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)),

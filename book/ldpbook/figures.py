@@ -41,9 +41,9 @@ def board(root: Path) -> pd.DataFrame:
 
 
 def claims(root: Path) -> pd.DataFrame:
-    """Return the claims with the verdicts of the last build, as text; there are none if the book was not executed."""
+    """Return the claims with the verdicts of the last build; there are none if the book was not executed."""
     path = root / "_build" / "claims.csv"
-    return pd.read_csv(path, dtype=str) if path.exists() else pd.DataFrame(columns=["page", "verdict"])
+    return pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["page", "verdict"])
 
 
 def notes(root: Path, page: str) -> dict[str, Any]:
