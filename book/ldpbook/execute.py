@@ -9,7 +9,6 @@ Long notebooks start first, so that no core waits for the last one. The expected
 here, or comes from ``durations.csv``.
 """
 
-import argparse
 import contextlib
 import csv
 import hashlib
@@ -31,6 +30,7 @@ from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import yaml
 from tqdm import tqdm
 
@@ -220,28 +220,15 @@ def versions() -> dict[str, str]:
     return {"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
 
 
-def options(description: str | None, **arguments: dict[str, Any]) -> argparse.Namespace:
-    """Return what the command line gives: the named arguments, and the scale of the papers or another one."""
-    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
-    for name, given in (arguments | {"--scale": {"default": "paper", "help": "paper, or a file of book/scales"}}).items():
-        parser.add_argument(name, **given)
-    return parser.parse_args()
-
-
 def fresh(tree: Path) -> dict[str, str]:
     """Return an environment in which `make book` uses stores and caches of its own, below a checkout."""
     own = {"XDG_CACHE_HOME": str(tree / "_build" / "cache"), "NUMBA_CACHE_DIR": str(tree / "_build" / "numba")}
     return {name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | own
 
 
-def jobs(text: str) -> int:
-    """Return how many notebooks are executed at a time, read from a command line."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be an integer >= 1, got {text!r}")
-    return int(text)
-
-
-JOBS = {"--jobs": {"type": jobs, "help": "notebooks at a time; by default as many as there are cores"}}
+SCALE = click.option("--scale", default="paper", show_default=True, help="paper, or a file of book/scales")
+JOBS = click.option("--jobs", type=click.IntRange(1), help="notebooks at a time; by default as many as there are cores")
+"""Options that several commands have."""
 
 
 def _begin(cores: int) -> None:
@@ -321,8 +308,6 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
     with tempfile.TemporaryDirectory() as folder:
         # sockets in a folder of their own: kernels that run side by side must not share names
         sockets = {"transport": "ipc", "connection_file": f"{folder}/kernel.json"}
-        # the number of pieces of a stream depends on the machine's load
-        client = {"coalesce_streams": True, "extra_arguments": ["--log-level=CRITICAL"]}
         with _notes(Path(folder, "notes"), page):
             notebook = papermill.execute_notebook(
                 str(project.source(page)),
@@ -332,7 +317,8 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
                 kernel_name="python3",
                 progress_bar=False,
                 execution_timeout=LIMIT,
-                config=Config({"KernelManager": sockets, "NotebookClient": client}),
+                config=Config({"KernelManager": sockets, "NotebookClient": {"extra_arguments": ["--log-level=CRITICAL"]}}),
+                coalesce_streams=True,  # the number of pieces of a stream depends on the machine's load
             )
     seconds = time.perf_counter() - start
     for part in (notebook, *notebook.cells):  # times of this run would make equal results different

@@ -43,7 +43,7 @@ def board(root: Path) -> pd.DataFrame:
 def claims(root: Path) -> pd.DataFrame:
     """Return the claims with the verdicts of the last build; there are none if the book was not executed."""
     path = root / "_build" / "claims.csv"
-    return pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["page", "verdict"])
+    return pd.read_csv(path, dtype={"place": str}) if path.exists() else pd.DataFrame(columns=["page", "verdict"])
 
 
 def notes(root: Path, page: str) -> dict[str, Any]:

@@ -4,7 +4,6 @@ A sentence ends at a full stop, a question mark or an exclamation mark before a 
 and an address count as one word each, and no rule reads inside them. Listings, headings and quotations of papers are not read.
 """
 
-import argparse
 import ast
 import collections
 import dataclasses
@@ -17,6 +16,7 @@ import tokenize
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import click
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from myst_parser.config.main import MdParserConfig
@@ -331,7 +331,7 @@ def table(sentences: Iterable[Sentence]) -> dict[str, dict[str, int]]:
     return {name: count(groups[name]) for name in sorted(groups)} | {"all": count(s for some in groups.values() for s in some)}
 
 
-def _sources(given: list[Path]) -> Iterator[Path]:
+def _sources(given: Iterable[Path]) -> Iterator[Path]:
     """Yield the files to read: all named files, and all files in named folders that are not exempt."""
     for path in given:
         inside = path.is_dir()
@@ -342,25 +342,21 @@ def _sources(given: list[Path]) -> Iterator[Path]:
                 yield file
 
 
-def main() -> int:
-    """Count the sentences that break a rule of the project's language."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders; the whole project unless given")
-    parser.add_argument("--list", action="store_true", help="show every place as path:line: rule: text")
-    parser.add_argument("--rule", choices=[*RULES], action="append", help="list one rule only; may be given again")
-    strict = f"status 1 for an opening, a term, or more than {SHARE:.0%} of long sentences in a part"
-    parser.add_argument("--strict", action="store_true", help=strict.replace("%", "%%"))
-    given = parser.parse_args()
-    paths = [path.resolve() for path in given.paths] or [ROOT / name for name in SOURCES]
-    if missing := [str(path) for path in paths if not path.exists()]:
-        parser.error(f"there is no {missing[0]}")
-    sentences = [sentence for path in _sources(paths) for sentence in read(path)]
-    if given.list:
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path, resolve_path=True), metavar="[PATH]...")
+@click.option("--list", "shown", is_flag=True, help="show every place as path:line: rule: text")
+@click.option("--rule", "rules", type=click.Choice([*RULES]), multiple=True, help="list one rule only; may be given again")
+@click.option(
+    "--strict", is_flag=True, help=f"status 1 for an opening, a term, or more than {SHARE:.0%} of long sentences in a part"
+)
+def main(paths: tuple[Path, ...], shown: bool, rules: tuple[str, ...], strict: bool) -> None:
+    """Count the sentences in files and folders, by default in the whole project, that break a rule of its language."""
+    sentences = [sentence for path in _sources(paths or [ROOT / name for name in SOURCES]) for sentence in read(path)]
+    if shown:
         for one in sentences:
             for rule, found in faults(one).items():
-                if rule in (given.rule or RULES):
-                    shown = one.text.replace(_SPACE, " ").replace(_BREAK, " ")
-                    print(f"{one.path}:{one.line}: {', '.join(found)}: {shown}")
+                if rule in (rules or RULES):
+                    print(f"{one.path}:{one.line}: {', '.join(found)}: {one.text.replace(_SPACE, ' ').replace(_BREAK, ' ')}")
         print()
     counted = table(sentences)
     print(f"{'part':22} {'sentences':>9} {'long':>6} {'share':>6} {'openings':>8} {'terms':>6} {'fragments':>9}")
@@ -372,8 +368,4 @@ def main() -> int:
         )
         if share > SHARE or row["opening"] or row["term"]:
             passed.append(name)
-    return int(given.strict and bool(passed))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(strict and bool(passed))

@@ -106,7 +106,8 @@ def test_no_number_of_notebooks_at_a_time_is_made_another(monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["tool", "--jobs", given])
         with pytest.raises(SystemExit) as ended:
             tool()
-        assert ended.value.code == 2 and repr(given) in capsys.readouterr().err
+        assert ended.value.code == 2
+        assert re.search(rf"'--jobs': '?{given}'? is not", capsys.readouterr().err)
 
 
 def test_equal_runs_give_equal_bytes(project):
@@ -131,7 +132,7 @@ def test_equal_runs_give_equal_bytes(project):
     first, second, again = re.findall(r"0x\w+", "".join(said[3]["outputs"][0]["text"]))
     assert first == again != second  # what was told apart still is
     pieces = ["".join(output.get("text", "")) for output in said[4]["outputs"]]
-    assert pieces == ["0\n1\n2\n", "", "4\n"]
+    assert pieces == ["0\n1\n2\n4\n", ""]  # as the page shows them
 
 
 def test_a_temporary_folder_with_a_long_name_is_no_obstacle(project, tmp_path):

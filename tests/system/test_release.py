@@ -309,14 +309,13 @@ def make(tmp_path, monkeypatch):
 
         for function in (packages, unpacked, book):
             monkeypatch.setattr(release, function.__name__, function)
-        release.main()
+        release.main.callback(scale="paper", alone=False)
 
     (root / "_build").mkdir(parents=True)
     (root / "CITATION.cff").write_text("date-released: 2026-01-02\n")
     monkeypatch.setattr(release, "ROOT", root)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-    monkeypatch.setattr(sys, "argv", ["release"])
     return root / "_build", make
 
 
