@@ -201,12 +201,6 @@ def summary(table, by):
     return cells.assign(spread=cells["spread"].fillna(0.0), se=cells["sd"] / cells.pop("runs") ** 0.5)
 
 
-def compare(board, cells, series, x):
-    """Record every cell on a scoreboard, except those whose measurements were all infinite."""
-    for row in cells.dropna(subset=["mean", "exact"]).to_dict("records"):
-        board.add(", ".join(str(row[s]) for s in series), row[x], row["mean"], row["se"], exact=row["exact"])
-
-
 def measured(cells, top, *, x="epsilon", label="budget of a report ε₀", panel="", series="", claim=None, **look):
     """Draw the measurements of the cells of `summary`, and the budget in column `claim`; the axis ends just above `top`."""
     claim = {} if claim is None else {"budget ε₀": claim}
