@@ -56,6 +56,7 @@ PROGRAMS = {
 """Commands that are programs of the checkout outside this package."""
 PLAYER = "_build/reveal/.ready"
 FILES = {
+    "scripts": ["_build/js/.ready"],
     "slides": [PLAYER],
     "browser": [PLAYER],
     "released": ["heavy"],
