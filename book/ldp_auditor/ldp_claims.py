@@ -17,9 +17,9 @@ NOISY = ["GM", "AGM"]
 FINITE = ["AGRR", "ASUE", "ABLH", "AOLH"]
 
 
-def wide(cell, *keys, column="exact"):
+def wide(cell, *keys):
     """Return a table with a row for each setting and a column for each mechanism."""
-    return cell.pivot_table(index=list(keys), columns="mechanism", values=column, dropna=False, sort=False)
+    return cell.pivot_table(index=list(keys), columns="mechanism", values="exact", dropna=False, sort=False)
 
 
 def flat(table, *names):

@@ -142,12 +142,11 @@ def craft(name, adversary, net, pairs, seed, images=None):
     return {"benign": nets.benign, "gradient flip": nets.gradient_flip}[adversary](net, x, y, pairs, rng)
 
 
-def measure(pool, mechanism, rule, trials, measurements, seed, faithful=True, alpha=0.05):
+def measure(pool, mechanism, rule, trials, measurements, seed):
     """Audit one pool of pairs several times, and return one row per audit, without constant columns."""
     rows = []
     for run in range(measurements):
-        own = derive(seed, run)
-        result = audit_gradient(mechanism, pool, rule, trials=trials // 2, alpha=alpha, seed=own, faithful=faithful)
+        result = audit_gradient(mechanism, pool, rule, trials=trials // 2, alpha=0.05, seed=derive(seed, run), faithful=True)
         kept = ("epsilon", "fpr", "fnr", "epsilon_emp", "exact_epsilon_emp", "exact_sd", "limit", "pooled", "lower")
         rows.append({key: result.row()[key] for key in kept} | {"run": run})
     return rows

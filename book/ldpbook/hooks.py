@@ -32,8 +32,6 @@ from . import (
 )
 from .execute import Project
 
-FRONT = ("book/intro", "book/execution", "book/which_auditor", "book/notation", "book/faq")
-"""Pages whose links to pages that this book does not have are plain text."""
 MUTANTS = Path("data") / "results" / "mutants.csv"
 _PHONE = 30  # length in characters of TeX
 _WORD = 24  # length of a piece of code that always fits on one line
@@ -108,17 +106,6 @@ GENERATED: dict[str, Callable[[Project], str]] = {
 """Generated parts of pages, by the word of the comment that marks their place."""
 
 
-def only_existing(root: Path, text: str) -> str:
-    """Return a text in which links to pages that this book does not have are plain text."""
-
-    def checked(match: re.Match[str]) -> str:
-        words, target = match.groups()
-        there = any((root / "book" / f"{target}{ending}").exists() for ending in (".md", ".ipynb"))
-        return match.group(0) if there else words
-
-    return re.sub(r"\[([^\[\]]+)\]\(([a-z_]+/[a-z0-9_]+)\)", checked, text)
-
-
 def _fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Take the executed copy of a notebook, and fill in the generated parts of a page."""
     project = Project.of(app)
@@ -131,8 +118,6 @@ def _fill(app: Sphinx, docname: str, source: list[str]) -> None:
     for name, part in GENERATED.items():
         mark = f"<!-- {name} -->"
         source[0] = source[0].replace(mark, part(project)) if mark in source[0] else source[0]
-    if docname in FRONT:
-        source[0] = only_existing(project.root, source[0])
 
 
 def _tidied(app: Sphinx, doctree: nodes.document, page: str) -> None:

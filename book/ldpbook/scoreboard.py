@@ -99,12 +99,6 @@ def _item(root: Path, item: Any, rows: pd.DataFrame) -> str:
     return "\n\n".join([*parts, "````"])
 
 
-def _crossed(board: pd.DataFrame) -> str:
-    """Return a table of the verdicts, by how a number was made and with what it was compared."""
-    rows = [(how, kind, _counted(rows).removeprefix("; ")) for (how, kind), rows in board.groupby(["how", "kind"])]
-    return figures.listed((4, 4, 7), ("how", "held against", "verdicts"), rows)
-
-
 def held(board: pd.DataFrame) -> pd.Series:
     """Return the verdicts of a board as they are shown: a statement in words, or a sign, that agrees "holds", without a tick."""
     words = board["kind"].isin((WORDS, SIGN)) & (board["verdict"] == "reproduced")
@@ -124,7 +118,9 @@ def page(root: Path, path: Path) -> str:
         ours = board[board["item"].isin(group["item"])]
         parts += [f"## {figures.PAPERS[paper]}", f"{len(group)} items, {len(ours):,} comparisons{_counted(ours)}."]
         parts += [_item(root, item, board[board["item"] == item.item]) for item in group.itertuples()]
-    parts += ["## By how and kind", f"````{{dropdown}} How many of each, and how they ended\n\n{_crossed(board)}\n\n````"]
+    crossed = [(how, kind, _counted(rows).removeprefix("; ")) for (how, kind), rows in board.groupby(["how", "kind"])]
+    table = figures.listed((4, 4, 7), ("how", "held against", "verdicts"), crossed)
+    parts += ["## By how and kind", f"````{{dropdown}} How many of each, and how they ended\n\n{table}\n\n````"]
     return "\n\n".join(parts)
 
 

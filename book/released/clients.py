@@ -231,9 +231,9 @@ def hashed(g: int, first: Any = 0, second: Any = 1) -> Callable[[Any], bool]:
     return lambda report: in_cell(first, *report, g) and not in_cell(second, *report, g)
 
 
-def cell_law(g: int, epsilon: float = 1.0) -> tuple[float, float]:
+def cell_law(g: int) -> tuple[float, float]:
     """Return the exact rates of that event; two hashes differ with probability 1 - 1/g."""
-    first, second = value_law(g, epsilon)
+    first, second = value_law(g)
     return (1 - 1 / g) * first, (1 - 1 / g) * second
 
 
@@ -261,12 +261,12 @@ def rounded(report: Any) -> Any:
     return np.rint(np.asarray(report) * 2**20) / 2**20
 
 
-def lattice(report: Any, bits: int = 53) -> Any:
+def lattice(report: Any) -> Any:
     """Return whether a report below 1/4 in size, or each one of an array, has digits finer than 2^-53.
 
-    That is the spacing for float64, and 2^-24 that for float32. A double in [1/2, 2) is a multiple of 2^-53, and so is its
+    A double in [1/2, 2) is a multiple of 2^-53, and so is its
     difference from 1. Therefore a sum of 1 and noise that lies below 1/4 has no finer digits, however the noise was drawn. Noise
     near 0 nearly always has finer digits.
     """
-    scaled = np.ldexp(report, bits)
+    scaled = np.ldexp(report, 53)
     return (np.abs(report) < 0.25) & (scaled != np.floor(scaled))
