@@ -111,7 +111,7 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     project, section, variant = Project.of(app), evidence(doctree), bool(app.config.ldpkit_variant)
     moved = {name: [n for n in top.children if isinstance(n, nodes.raw) and name in n.astext()] for name in ABOVE}
     top.children = [n for n in top.children if n not in [*moved["page-errata"], *moved["page-needs"]]]
-    folded = [(cell, cell[0]) for cell in code_cells(doctree) if isinstance(cell[0], HideCodeCellNode)]
+    folded = [(cell, fold) for cell in code_cells(doctree) for fold in cell.children[:1] if isinstance(fold, HideCodeCellNode)]
     for cell, fold in folded:
         tags = [name.removeprefix("tag_") for name in cell["classes"]]
         shown = "figure" if any(cell.findall(nodes.figure)) else "" if len(cell.children) > 1 else "setup"
