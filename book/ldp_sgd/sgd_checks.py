@@ -225,5 +225,6 @@ def check_cifar10(cells):
                 "verdict": paper_values.SAID[board.table()["verdict"].iloc[-1]],
             }
         )
-    board.add_cells(finite(cells[~cells["adversary"].isin(["benign", "collusion"])]), "{adversary}")
+    rest = cells[~cells["adversary"].isin(["benign", "collusion"])].drop(columns="faithful")  # of a stored run
+    board.add_cells(finite(rest), "{adversary}")
     return board, pd.DataFrame(lines)
