@@ -129,6 +129,14 @@ _build/reveal/.ready: book/ldpbook/slides.txt $(READY)
 	@$(call same,$<) || { set -e; rm -rf $(@D); $(UV) -p $(BIN)/python --target $(@D) --no-deps --require-hashes -r $<; $(call done,$<); }
 	@touch $@
 
+# what checks the book's scripts comes from the registry of npm
+_build/js/.ready: $(addprefix book/ldpbook/js/,.npmrc package.json package-lock.json)
+	@$(call same,$^) || { set -e; rm -rf $(@D); mkdir -p $(@D); cp $^ $(@D); \
+	  for program in node npm; do command -v $$program >/dev/null || \
+	    { echo "The scripts cannot be checked: $$program must be installed" >&2; exit 1; }; done; \
+	  ( cd $(@D) && npm ci --ignore-scripts >/dev/null ); $(call done,$^); }
+	@touch $@
+
 _build/pip-audit/.ready: book/ldpbook/pip-audit.txt $(READY)
 	@$(call same,$<) || { set -e; rm -rf $(@D); $(BIN)/uv venv -q -p $(BIN)/python $(@D); \
 	  $(UV) -p $(@D)/bin/python --require-hashes -r $<; $(call done,$<); }

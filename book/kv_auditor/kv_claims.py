@@ -10,33 +10,20 @@ import numpy as np
 import pandas as pd
 
 
-def limits(cell, column="limit"):
-    return cell.pivot_table(index="epsilon", columns="series", values=column, sort=False)
-
-
-def named(found, name=""):
-    return pd.Series(found.to_numpy(float), index=[f"{name}epsilon = {e:g}" for e in found.index])
+def limits(cell):
+    return cell.pivot_table(index="epsilon", columns="series", values="limit", sort=False)
 
 
 def less(cell, one, other):
     """Return the mean result of one series minus that of another, with its standard error."""
     rows = [cell[cell["series"] == name].set_index("epsilon") for name in (one, other)]
     se = np.hypot(*(r["sd"] / r["runs"] ** 0.5 for r in rows))
-    gap = rows[0]["mean"] - rows[1]["mean"]
-    return pd.DataFrame(
-        {"value": gap.to_numpy(), "se": se.to_numpy()}, index=[f"{one} less {other}, epsilon = {e:g}" for e in gap.index]
-    )
+    return pd.concat({f"{one} less {other}": pd.DataFrame({"value": rows[0]["mean"] - rows[1]["mean"], "se": se})})
 
 
 def rounds(cell):
     """Return how much the results rise from round to round, with a column for each rise."""
-    table = limits(cell)
-    table = table[sorted(table.columns)]
-    return table.diff(axis=1).iloc[:, 1:]
-
-
-def stacked(table):
-    return pd.concat([named(table[name], f"{name}, ") for name in table])
+    return limits(cell).sort_index(axis=1).diff(axis=1).iloc[:, 1:]
 
 
 # Figure 6 and Table 1: `six_a`, `six_b`, `one`
@@ -44,31 +31,28 @@ def stacked(table):
 
 def fewer_keys_less(one):
     table = limits(one)
-    return pd.concat([named(table[f"N_key={k}"] - table[f"N_key={k - 1}"], f"{k} keys less {k - 1}, ") for k in (4, 3)])
+    return pd.concat({f"{k} keys less {k - 1}": table[f"N_key={k}"] - table[f"N_key={k - 1}"] for k in (4, 3)})
 
 
 def more_keys_more(six_b):
-    found = less(six_b, "N_key=100", "N_key=2")
-    return found[[float(at.rpartition("= ")[2]) <= 0.4 for at in found.index]]
+    return less(six_b[six_b["epsilon"] <= 0.4], "N_key=100", "N_key=2")
 
 
 def more_keys_leak(six_b):
     table = limits(six_b)
-    return named(table["N_key=100"] / table["N_key=2"] - 1)
+    return table["N_key=100"] / table["N_key=2"] - 1
 
 
 def record_tighter(six_a):
     table = limits(six_a)
-    return named(table.iloc[:, 0] - table.iloc[:, 1])
+    return table.iloc[:, 0] - table.iloc[:, 1]
 
 
 # Figure 7: `key`, `hkv`, `parts`, `grr`
 
 
 def key_tight(key):
-    return pd.Series(
-        (key["mean"] / (key["epsilon"] / 2) - 1).abs().to_numpy(), index=[f"epsilon = {e:g}" for e in key["epsilon"]]
-    )
+    return (key["mean"] / (key["epsilon"] / 2) - 1).abs().set_axis(pd.Index(key["epsilon"]))
 
 
 def eight_above_four(hkv):
@@ -76,47 +60,43 @@ def eight_above_four(hkv):
 
 
 def falls_with_length(parts, auditor, lengths):
-    table, lengths = limits(parts), lengths.split()
-    return pd.concat(
-        [named(table[f"{auditor} b={a}"] - table[f"{auditor} b={b}"], f"{a} to {b}, ") for a, b in pairwise(lengths)]
-    )
+    table = limits(parts)
+    return pd.concat({f"{a} to {b}": table[f"{auditor} b={a}"] - table[f"{auditor} b={b}"] for a, b in pairwise(lengths.split())})
 
 
 def parts_above_guess(parts):
     table = limits(parts)
-    return pd.concat([named(table[f"VKV b={b}"] - table[f"LDP-Auditor b={b}"], f"b = {b}, ") for b in (8, 16)])
+    return pd.concat({b: table[f"VKV b={b}"] - table[f"LDP-Auditor b={b}"] for b in (8, 16)}, names=["b"])
 
 
 def record_above_parts(hkv, parts):
-    return named(limits(hkv)["HKV b=8"] - limits(parts)["VKV b=8"], "b = 8, ")
+    return pd.concat({8: limits(hkv)["HKV b=8"] - limits(parts)["VKV b=8"]}, names=["b"])
 
 
 def grr_below_stated(grr):
-    return pd.Series(
-        (grr["mean"] - grr["epsilon"]).to_numpy(), index=[f"{r.series}, epsilon = {r.epsilon:g}" for r in grr.itertuples()]
-    )
+    rows = grr.set_index(["series", "epsilon"], drop=False)
+    return rows["mean"] - rows["epsilon"]
 
 
 # Tables 2 to 4: `two`, `three`, `four`
 
 
 def rises(table):
-    return stacked(rounds(table))
+    return rounds(table).unstack()
 
 
 def first_round_largest(three):
     table = limits(three)
-    return named(table["c=1"] - table.drop(columns="c=1").max(axis=1))
+    return table["c=1"] - table.drop(columns="c=1").max(axis=1)
 
 
 def grr_grows_slower(four):
-    rise = rounds(four)
-    return stacked(rise.diff(axis=1).iloc[:, 1:])
+    return rounds(four).diff(axis=1).iloc[:, 1:].unstack()
 
 
 def grr_mostly_first(four):
     table = limits(four)
-    return named(table["c=1"] / table[max(table.columns)])
+    return table["c=1"] / table[max(table.columns)]
 
 
 # Figure 8: `the`, `oue`
@@ -125,4 +105,4 @@ def grr_mostly_first(four):
 def above(cell, word):
     table = limits(cell)
     names = [name for name in table if name.startswith("HKV") and name.replace("HKV", word) in table]
-    return pd.concat([named(table[name] - table[name.replace("HKV", word)], f"{name}, ") for name in names])
+    return pd.concat({name: table[name] - table[name.replace("HKV", word)] for name in names})

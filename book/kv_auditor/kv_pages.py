@@ -22,10 +22,8 @@ def kv_auditor(*, auditor="hkv", users=10**8, alpha=0.05, **cell):
 
 def designs(given, common, seed):
     """Run `kv_auditor` for every design, a mapping from series to parameters, and every epsilon of `common`; return one table."""
-    tables = []
-    for series, own in given.items():
-        grid = [cell | own for cell in cells(common)]
-        tables.append(sweep(kv_auditor, grid, seed=seed, label=series).assign(series=series))
+    grids = {series: [cell | own for cell in cells(common)] for series, own in given.items()}
+    tables = [sweep(kv_auditor, grid, seed=seed, label=series).assign(series=series) for series, grid in grids.items()]
     return pd.concat(tables, ignore_index=True)
 
 

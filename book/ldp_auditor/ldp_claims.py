@@ -17,19 +17,14 @@ NOISY = ["GM", "AGM"]
 FINITE = ["AGRR", "ASUE", "ABLH", "AOLH"]
 
 
-def wide(cell, *keys, column="exact"):
+def wide(cell, *keys):
     """Return a table with a row for each setting and a column for each mechanism."""
-    return cell.pivot_table(index=list(keys), columns="mechanism", values=column, dropna=False, sort=False)
+    return cell.pivot_table(index=list(keys), columns="mechanism", values="exact", dropna=False, sort=False)
 
 
 def flat(table, *names):
-    """Return the columns of a table as one series, labelled by mechanism and setting."""
-    found = pd.concat({name: table[name] for name in names}).dropna()
-    keys = [None, *table.index.names]
-    labels = [
-        ", ".join([f"{parts[0]}", *(f"{key} = {part:g}" for key, part in zip(keys[1:], parts[1:]))]) for parts in found.index
-    ]
-    return pd.Series(found.to_numpy(float), index=labels)
+    """Return the columns of a table as one series, whose index has mechanism and setting."""
+    return pd.concat({name: table[name] for name in names}).dropna()
 
 
 def between(table, low, high, key="epsilon"):
@@ -66,15 +61,14 @@ def steps(table, key, names):
     return flat(rise, *names)
 
 
-def growth(table, key, low, high, names):
+def growth(table, key, low, high, *names):
     """Return the relative growth of every column from the value `low` of `key` to `high`."""
-    two = (table.xs(float(end), level=key) for end in (high, low))
-    return flat(next(two) / next(two) - 1, *names)
+    return flat(table.xs(float(high), level=key) / table.xs(float(low), level=key) - 1, *names)
 
 
 def ratio(cell, name):
-    rows = cell[cell["mechanism"] == name]
-    return pd.Series((rows["epsilon"] / rows["exact"]).to_numpy(), index=[f"{name}, epsilon = {e:g}" for e in rows["epsilon"]])
+    rows = cell[cell["mechanism"] == name].set_index(["mechanism", "epsilon"], drop=False)
+    return rows["epsilon"] / rows["exact"]
 
 
 # Figure 1: `guess`
@@ -100,7 +94,7 @@ def alike(cell, low, high, one, other):
 
 
 def grown(cell, key, low, high, name):
-    return growth(pure(cell), key, low, high, [name])
+    return growth(pure(cell), key, low, high, name)
 
 
 def lost(cell, key, low, high, name):
@@ -138,16 +132,12 @@ def below_claim(cell):
     return flat(over_claim(pure(cell)), *PURE)
 
 
-def one(value):
-    return pd.Series([float(value)])
-
-
 def ceiling(trials):
-    return one(stats.epsilon_ceiling(int(trials), tail=0.01 / 4))
+    return stats.epsilon_ceiling(int(trials), tail=0.01 / 4)
 
 
 def end(hits, side):
-    return one(stats.clopper_pearson(int(hits), 10**4, 0.01 / 4)[int(side)])
+    return stats.clopper_pearson(int(hits), 10**4, 0.01 / 4)[int(side)]
 
 
 def any_pair():
@@ -156,7 +146,7 @@ def any_pair():
         mechanism = make(name, k=25, epsilon=1.0)
         first, second = (expected(mechanism, trials=10**6, pair=pair)[0] for pair in ((0, 1), (0, 24)))
         found[name] = first - second
-    return pd.Series(found)
+    return found
 
 
 def asue_is_sue(cell):
@@ -227,7 +217,7 @@ def collected(cell, sizes, low, high, tau):
 
 
 def share_of_ceiling(cell, sizes, low, high, tau, names):
-    return flat(collected(cell, sizes, low, high, tau) / ceiling(10**6)[0], *names.split())
+    return flat(collected(cell, sizes, low, high, tau) / ceiling(10**6), *names.split())
 
 
 def all_reach_ceiling(cell):
@@ -256,7 +246,7 @@ def above_fakes(cell, sizes, upper, lower):
 
 
 def rsfd_grr_plateau(cell):
-    return growth(fakes(cell, "2 25 50 100"), "epsilon", 4, 10, ["GRR"])
+    return growth(fakes(cell, "2 25 50 100"), "epsilon", 4, 10, "GRR")
 
 
 def lower_for_two(cell):
@@ -276,8 +266,8 @@ def loss_of_one(d, budget):
 
 
 def amplified():
-    found = {(d, e): loss_of_one(d, RSFD(2, d, e).amplified) - e for d in (2, 10) for e in (0.25, 1.0, 4.0, 10.0)}
-    return pd.Series(list(found.values()), index=[f"d = {d}, epsilon = {e:g}" for d, e in found])
+    cases = pd.MultiIndex.from_product([(2, 10), (0.25, 1.0, 4.0, 10.0)], names=["d", "epsilon"])
+    return pd.Series([loss_of_one(d, RSFD(2, d, e).amplified) - e for d, e in cases], cases)
 
 
 # Figure 8: `cell` and `live`
@@ -289,12 +279,11 @@ def found_by_guess(cell, low, high):
 
 
 def mended(live):
-    rows = live[live["release"] == "1.2.0"]
-    labels = [f"{r.protocol}, epsilon = {r.epsilon:g}, {r.attack}" for r in rows.itertuples()]
-    return pd.Series((rows["lower"] - rows["claim"]).to_numpy(), index=labels)
+    rows = live[live["release"] == "1.2.0"].set_index(["protocol", "epsilon", "attack"])
+    return rows["lower"] - rows["claim"]
 
 
 def bit_sent_too_often():
-    cases = [(name, e) for name in ("SUE", "OUE") for e in (0.25, 1.0, 4.0)]
-    found = [make("FaultyUE", k=100, epsilon=e, protocol=name).p - make(name, k=100, epsilon=e).p for name, e in cases]
-    return pd.Series(found, index=[f"{name}, epsilon = {e:g}" for name, e in cases])
+    cases = pd.MultiIndex.from_product([("SUE", "OUE"), (0.25, 1.0, 4.0)], names=["protocol", "epsilon"])
+    rates = [make("FaultyUE", k=100, epsilon=e, protocol=name).p - make(name, k=100, epsilon=e).p for name, e in cases]
+    return pd.Series(rates, cases)

@@ -5,7 +5,7 @@ the package before that.
 """
 
 import functools
-import importlib
+import pkgutil
 
 import numba
 import numpy as np
@@ -19,14 +19,12 @@ def _seed_compiled(seed):
     np.random.seed(seed)  # compiled code has a generator of its own, apart from NumPy's
 
 
-def _part(module, name):
-    """Return a function of the package."""
-    return getattr(importlib.import_module(f"multi_freq_ldpy.pure_frequency_oracles.{module}"), name)
+ORACLES = "multi_freq_ldpy.pure_frequency_oracles"
 
 
 def reports(protocol, values, rng, *arguments):
     """Return the list of reports of the package's client, called once per value with seeded generators."""
-    client = _part(protocol, f"{protocol}_Client")
+    client = pkgutil.resolve_name(f"{ORACLES}.{protocol}:{protocol}_Client")
     np.random.seed(rng.integers(2**32))  # local hashing draws from NumPy's generator, the other clients from Numba's
     _seed_compiled(rng.integers(2**32))
     return [client(value, *arguments) for value in values.tolist()]
@@ -79,7 +77,8 @@ def thresholded(values, rng, k=25, epsilon=1.0):
     """Return reports of histogram encoding, read as THE: bit v tells whether coordinate v exceeds the package's threshold."""
     from scipy.optimize import minimize_scalar
 
-    threshold = minimize_scalar(_part("HE", "find_tresh"), bounds=[0.5, 1], method="bounded", args=(epsilon,)).x
+    find = pkgutil.resolve_name(f"{ORACLES}.HE:find_tresh")
+    threshold = minimize_scalar(find, bounds=[0.5, 1], method="bounded", args=(epsilon,)).x
     return np.array(reports("HE", values, rng, k, epsilon)) > threshold
 
 

@@ -142,12 +142,11 @@ def craft(name, adversary, net, pairs, seed, images=None):
     return {"benign": nets.benign, "gradient flip": nets.gradient_flip}[adversary](net, x, y, pairs, rng)
 
 
-def measure(pool, mechanism, rule, trials, measurements, seed, faithful=True, alpha=0.05):
+def measure(pool, mechanism, rule, trials, measurements, seed):
     """Audit one pool of pairs several times, and return one row per audit, without constant columns."""
     rows = []
     for run in range(measurements):
-        own = derive(seed, run)
-        result = audit_gradient(mechanism, pool, rule, trials=trials // 2, alpha=alpha, seed=own, faithful=faithful)
+        result = audit_gradient(mechanism, pool, rule, trials=trials // 2, alpha=0.05, seed=derive(seed, run), faithful=True)
         kept = ("epsilon", "fpr", "fnr", "epsilon_emp", "exact_epsilon_emp", "exact_sd", "limit", "pooled", "lower")
         rows.append({key: result.row()[key] for key in kept} | {"run": run})
     return rows
@@ -199,12 +198,6 @@ def summary(table, by):
         mean=("epsilon_emp", "mean"), spread=("epsilon_emp", "std"), exact=("exact_epsilon_emp", "first"), sd=("exact_sd", "first"), limit=("limit", "first"),
         pooled=("pooled", "mean"), bound=("lower", "mean"), runs=("epsilon_emp", "count")).reset_index()  # fmt: skip
     return cells.assign(spread=cells["spread"].fillna(0.0), se=cells["sd"] / cells.pop("runs") ** 0.5)
-
-
-def compare(board, cells, series, x):
-    """Record every cell on a scoreboard, except those whose measurements were all infinite."""
-    for row in cells.dropna(subset=["mean", "exact"]).to_dict("records"):
-        board.add(", ".join(str(row[s]) for s in series), row[x], row["mean"], row["se"], exact=row["exact"])
 
 
 def measured(cells, top, *, x="epsilon", label="budget of a report ε₀", panel="", series="", claim=None, **look):

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+import click
+
 from .paths import ROOT
 
 PYTEST = ["-m", "pytest", "-q"]
@@ -54,6 +56,7 @@ PROGRAMS = {
 """Commands that are programs of the checkout outside this package."""
 PLAYER = "_build/reveal/.ready"
 FILES = {
+    "scripts": ["_build/js/.ready"],
     "slides": [PLAYER],
     "browser": [PLAYER],
     "released": ["heavy"],
@@ -77,9 +80,10 @@ def main() -> None:
     if name in MODULES:
         sys.argv = [f"python -m ldpbook {name}", *sys.argv[2:]]
         module, function = ELSEWHERE.get(name, (name, "main"))
-        sys.exit(getattr(importlib.import_module(f"ldpbook.{module}"), function)())
-    command = [sys.executable, *PROGRAMS[name][1], *sys.argv[2:]]
-    sys.exit(subprocess.run(command, cwd=ROOT, env=os.environ | SETTINGS.get(name, {})).returncode)
+        command = getattr(importlib.import_module(f"ldpbook.{module}"), function)
+        sys.exit(command.main(prog_name=sys.argv[0]) if isinstance(command, click.Command) else command())
+    program = [sys.executable, *PROGRAMS[name][1], *sys.argv[2:]]
+    sys.exit(subprocess.run(program, cwd=ROOT, env=os.environ | SETTINGS.get(name, {})).returncode)
 
 
 if __name__ == "__main__":

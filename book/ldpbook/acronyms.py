@@ -5,13 +5,16 @@ running text of a page uses it first.
 """
 
 import functools
+import itertools
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import yaml
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.util.nodes import traverse_parent
 
 from . import paths
 
@@ -69,10 +72,8 @@ def glossary(terms: dict[str, str]) -> str:
     return "\n".join(["```{glossary}", ":sorted:", "", *(f"{term}\n  {said}\n" for term, said in terms.items()), "```"])
 
 
-def _within(node: nodes.Node | None, kinds: type[nodes.Node] | tuple[type[nodes.Node], ...]) -> nodes.Node | None:
-    while node is not None and not isinstance(node, kinds):
-        node = node.parent
-    return node
+def _within(node: Any, kinds: type[nodes.Node] | tuple[type[nodes.Node], ...]) -> nodes.Node | None:
+    return next(iter(traverse_parent(node, kinds)), None)
 
 
 def _says(block: nodes.Element, words: str) -> bool:
@@ -121,11 +122,8 @@ def _marked(text: nodes.Text, index: int, wanted: Wanted) -> tuple[list[nodes.No
 
 def _open_brackets(text: nodes.Text) -> int:
     """Return how many brackets of the same block are open where this text begins."""
-    block, before = _within(text, _BLOCKS), ""
-    for other in block.findall(nodes.Text) if block is not None else ():
-        if other is text:
-            break
-        before += other
+    block = _within(text, _BLOCKS)
+    before = "".join(itertools.takewhile(lambda other: other is not text, block.findall(nodes.Text) if block else ()))
     return before.count("(") - before.count(")")
 
 

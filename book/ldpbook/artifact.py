@@ -15,7 +15,7 @@ import yaml
 
 from . import claims as judged
 from . import execute, paths, provenance
-from .figures import PAPERS, short
+from .figures import PAPERS, items, short
 
 MAIN = ("ldp_auditor/grr_tight", "ldp_auditor/blh_worst", "ldp_auditor/oue_plateau", "ldp_auditor/falls_with_k", "ldp_auditor/gm_worst",
         "ldp_auditor/below_composition", "ldp_auditor/rsfd_grr_tightest", "ldp_auditor/guess_sees_fault",
@@ -50,9 +50,9 @@ def minutes(seconds: float) -> str:
 
 def experiments(root: Path) -> str:
     """Return the table of all figures and tables: the command that regenerates each alone, and the time that it takes."""
-    seconds, items = execute.delivered_seconds(execute.Project(root)), pd.read_csv(root / "data" / "items.csv")
+    seconds, known = execute.delivered_seconds(execute.Project(root)), items(root)
     lines = ["| item | command | machine |", "|---|---|---|"]
-    for page, group in items.groupby("page", sort=False):
+    for page, group in known.groupby("page", sort=False):
         names = ", ".join(short(item) for item in group["item"])
         paper = PAPERS[group["item"].iloc[0].partition("/")[0]]
         lines.append(f"| {paper}: {names} | `make page NB={page}` | {minutes(seconds.get(f'book/{page}', math.nan))} |")
@@ -93,9 +93,8 @@ def filled(root: Path, text: str) -> str:
 def manifest(root: Path) -> str:
     """Return the manifest of CODECHECK, which names the file in which each item is regenerated."""
     cited = yaml.safe_load((root / "CITATION.cff").read_text())
-    items = pd.read_csv(root / "data" / "items.csv")
-    listed = [{"file": f"_build/executed/book/{page}.ipynb", "comment": f"{PAPERS[item.partition('/')[0]]}: {short(item)}"}
-              for item, page in zip(items["item"], items["page"], strict=True)]  # fmt: skip
+    listed = [{"file": f"_build/executed/book/{row.page}.ipynb", "comment": f"{PAPERS[row.item.partition('/')[0]]}: {short(row.item)}"}
+              for row in items(root).itertuples()]  # fmt: skip
     about = {"version": "https://codecheck.org.uk/spec/config/1.0", "paper": {"title": cited["title"], "authors": cited["authors"]},
              "manifest": listed}  # fmt: skip
     return yaml.safe_dump(about, sort_keys=False, allow_unicode=True, width=130)

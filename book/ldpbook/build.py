@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import yaml
 
 from . import check_pages, execute, paths, reproduce, supply
@@ -138,13 +139,16 @@ def prune(project: execute.Project) -> None:
         print(f"removed   {len(old)} finished cells of functions that were edited since", flush=True)
 
 
-def main() -> None:
-    given = execute.options(__doc__, **execute.JOBS)
+@click.command()
+@execute.JOBS
+@execute.SCALE
+def main(scale: str, jobs: int | None) -> None:
+    """Execute what changed, build the site if anything it shows changed, and check every page."""
     project, start = execute.Project(paths.ROOT), time.perf_counter()
     failed: int | str
     with alone(project) as lock:
         try:
-            failed = execute.run(project.root, given.scale, given.jobs) or site(project, lock) or check_pages.report(project)
+            failed = execute.run(project.root, scale, jobs) or site(project, lock) or check_pages.report(project)
         except OSError as error:  # for example a full disk: finished files are complete and stay
             failed = f"The build stopped: {error}. What is finished is kept; the next build goes on from there."
         except KeyboardInterrupt:

@@ -11,9 +11,9 @@ from . import paths, provenance
 from .execute import Project
 
 
-def words(path: Path) -> int:
+def words(text: str) -> int:
     """Return the number of words in the article of a built page."""
-    article = re.search(r"<article\b.*?</article>", path.read_text(encoding="utf-8"), flags=re.S)
+    article = re.search(r"<article\b.*?</article>", text, flags=re.S)
     return len(re.sub(r"<(script|style)\b.*?</\1>|<[^>]+>", " ", article.group(0), flags=re.S).split()) if article else 0
 
 
@@ -47,15 +47,24 @@ def broken_links(folder: Path) -> list[str]:
 
 
 def problems(project: Project) -> list[str]:
-    """Return one line for each page that is missing, nearly empty, or built from a notebook that was not executed."""
+    """Return one line for each page that is missing or nearly empty, and for each other fault of a page.
+
+    A page shall show no notebook that was not executed, and not name the folder in which it was built. A page without a script
+    for formulas shall print no formula in TeX.
+    """
     found = []
     for page in project.pages():
         if not project.html(page).exists():
             found.append(f"{page} was not built")
-        elif words(project.html(page)) < 30:
-            found.append(f"{page} is empty")
-        elif project.source(page).exists() and not project.executed(page).exists():
-            found.append(f"{page} shows a notebook that was not executed")
+            continue
+        text = project.html(page).read_text(encoding="utf-8")
+        shown = re.sub(r"<(script|style|pre|code)\b.*?</\1>", "", text, flags=re.S) if "/mathjax/" not in text else ""
+        faults = {
+            "is empty": words(text) < 30,
+            "shows a notebook that was not executed": project.source(page).exists() and not project.executed(page).exists(),
+            f"names {project.root}": str(project.root) in text,
+        } | {f"prints {formula}": True for formula in re.findall(r"\\\(.*?\\\)", shown, flags=re.S)}
+        found += [f"{page} {fault}" for fault, there in faults.items() if there]
     return found
 
 
@@ -65,31 +74,9 @@ def unsaid(project: Project) -> list[str]:
     return [f"{page}: {figure.name} has no data" for page, figure in drawn if not figure.table]
 
 
-def located(project: Project) -> list[str]:
-    """Return one line for each page that contains the path of the folder in which it was built."""
-    built = ((page, project.html(page)) for page in project.pages())
-    return [
-        f"{page} names {project.root}"
-        for page, path in built
-        if path.exists() and str(project.root) in path.read_text(encoding="utf-8")
-    ]
-
-
-def raw(project: Project) -> list[str]:
-    """Return one line for each page that prints a formula in TeX, because it loads no script for formulas."""
-    found = []
-    for page in project.pages():
-        text = project.html(page).read_text(encoding="utf-8") if project.html(page).exists() else ""
-        shown = re.sub(r"<(script|style|pre|code)\b.*?</\1>", "", text, flags=re.S)
-        found += [
-            f"{page} prints {formula}" for formula in re.findall(r"\\\(.*?\\\)", shown, flags=re.S) if "/mathjax/" not in text
-        ]
-    return found
-
-
 def report(project: Project) -> int:
     """Print all problems of the built book, and return how many there are."""
-    found = problems(project) + unsaid(project) + located(project) + raw(project) + broken_links(project.html("index").parent)
+    found = problems(project) + unsaid(project) + broken_links(project.html("index").parent)
     for line in found:
         print(line, file=sys.stderr)
     print(f"{len(project.pages())} pages in the table of contents, {len(found)} problems")

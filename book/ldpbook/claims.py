@@ -121,8 +121,8 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
     page : str
         The page, ``"ldp_auditor/fig2"``. Its claims are those of the paper in its folder.
     code : module
-        Module with the functions that the rows name. Each function takes tables by name. It returns one value for every cell: a
-        series labelled by the cells, or a table with the columns ``value`` and ``se``.
+        Module with the functions that the rows name. Each function takes tables by name, and returns one value for every cell.
+        Its result is a number, a mapping, a series whose index names the cells, or a table with the columns ``value`` and ``se``.
     comparable : bool
         Whether this run has the paper's settings; if not, nothing is judged.
     **tables : pandas.DataFrame
@@ -154,27 +154,37 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
 
 def _evaluator(
     row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]
-) -> tuple[Callable[[Mapping[str, Any]], Any], dict[str, Any]]:
+) -> tuple[Callable[[Mapping[str, Any]], pd.DataFrame], dict[str, Any]]:
     """Return the function that a row names, and the tables that the function takes.
 
     ``rises`` takes the tables whose names are those of its parameters. ``quotient(asr, ASS, SS)`` takes what stands in the
-    brackets: a word that names a table is that table, any other word is passed as text.
+    brackets: a word that names a table is that table, any other word is passed as text. The returned function takes such tables,
+    and gives its result as a table with the columns value and se.
     """
     name, _, words = row["code"].partition("(")
-    function: Callable[..., Any] | None = getattr(code, name, None)
-    if function is None:
-        raise ValueError(f"code must have the function {name} of claim {row['id']}")
+    function: Any = getattr(code, name, None)
+    checks.need(function is not None, f"code must have the function {name} of claim {row['id']}")
     asked = words[:-1].split(", ") if words else list(inspect.signature(function).parameters)
-    given = {word: tables[word] for word in asked if word in tables or not words}
-    return lambda found: function(*(found.get(word, word) for word in asked)), given
+
+    def evaluate(found: Mapping[str, Any]) -> pd.DataFrame:
+        values = function(*(found.get(word, word) for word in asked))
+        return values if isinstance(values, pd.DataFrame) else pd.DataFrame({"value": pd.Series(values, dtype=float), "se": 0.0})
+
+    return evaluate, {word: tables[word] for word in asked if word in tables or not words}
 
 
-def _tested(row: Mapping[str, Any], values: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the result of a function as a table with the columns value and se, and the verdict on it."""
-    if not isinstance(values, pd.DataFrame):
-        values = pd.DataFrame({"value": values, "se": 0.0})
+def _tested(row: Mapping[str, Any], values: pd.DataFrame) -> dict[str, Any]:
+    """Return the verdict on the result of a function."""
     test = {name: row[name] for name in ("relation", "published", "tolerance", "turns")}
-    return values, verdict(values["value"], values["se"], **test)
+    return verdict(values["value"], values["se"], **test)
+
+
+def _cell(cells: pd.Index, at: int) -> str:
+    """Return the name of a cell, in which a number has the name of its level: ``GRR, epsilon = 1``."""
+    parts = cells[at] if isinstance(cells, pd.MultiIndex) else [cells[at]]
+    return ", ".join(
+        part if isinstance(part, str) else f"{name} = {part:g}" for name, part in zip(cells.names, parts, strict=True)
+    )
 
 
 def _found(row: Mapping[str, Any], code: Any, comparable: bool, tables: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,7 +192,8 @@ def _found(row: Mapping[str, Any], code: Any, comparable: bool, tables: Mapping[
     evaluate, given = _evaluator(row, code, tables)
     if not comparable:
         return {"verdict": f"{NEVER}: other parameters than the paper's"}
-    values, found = _tested(row, evaluate(given))
+    values = evaluate(given)
+    found = _tested(row, values)
     if found["furthest"] is None:
         return {"verdict": f"{NEVER}: no such cell in this run"}
     at = found.pop("furthest")
@@ -194,7 +205,7 @@ def _found(row: Mapping[str, Any], code: Any, comparable: bool, tables: Mapping[
         word += f"{';' if ':' in word else ':'} on {row['data']} data than the paper's"
     return found | {
         "found": float(values["value"].iloc[at]),
-        "at": str(values.index[at]) if found["of"] > 1 else "",
+        "at": _cell(values.index, at) if found["of"] > 1 else "",
         "verdict": word,
     }
 
@@ -207,8 +218,8 @@ def _mutant(row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]) -> str
     """
     evaluate, given = _evaluator(row, code, tables)
 
-    def said(values: Any) -> tuple[str, int]:
-        found = _tested(row, values)[1]
+    def said(values: pd.DataFrame) -> tuple[str, int]:
+        found = _tested(row, values)
         return found["verdict"], found["holding"]
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -222,8 +233,11 @@ def _mutant(row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]) -> str
 
 
 def _negated(
-    evaluate: Callable[[Mapping[str, Any]], Any], given: Mapping[str, pd.DataFrame], found: Any, published: float
-) -> Iterator[tuple[str, str, Any]]:
+    evaluate: Callable[[Mapping[str, Any]], pd.DataFrame],
+    given: Mapping[str, pd.DataFrame],
+    found: pd.DataFrame,
+    published: float,
+) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Yield changes of the tables: what was changed, how, and the result of the function on the changed tables.
 
     If the function takes no tables, other numbers replace its result.
@@ -243,7 +257,7 @@ def _negated(
                     yield f"{name}, {what}", how, evaluate({**given, name: other})
     if not given:
         for how, number in (("as printed", 0), ("above", 4), ("below", -4)):
-            yield "its own numbers", how, np.full(len(found), published + number)
+            yield "its own numbers", how, found.assign(value=published + number, se=0.0)
 
 
 def ledger(root: Path) -> pd.DataFrame:

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
 from docutils import nodes
 from sphinx.application import Sphinx
 
 from . import figures
+from .provenance import raw
 
 PAGE = "book/errata"
 EFFECTS = ("wording", "number", "figure", "conclusion")
@@ -42,13 +42,6 @@ def entries(root: Path) -> tuple[Entry, ...]:
     return tuple(found)
 
 
-@functools.cache
-def _pages(root: Path) -> dict[str, str]:
-    """Return the page of every item, relative to ``book/``."""
-    pages: dict[str, str] = pd.read_csv(root / "data" / "items.csv").set_index("item")["page"].to_dict()
-    return pages
-
-
 def index(root: Path) -> str:
     """Return the errata as MyST: a list for each effect, the gravest first and open."""
     parts = []
@@ -67,8 +60,10 @@ def index(root: Path) -> str:
 def linked(root: Path, text: str) -> str:
     """Return the source of the page of errata, in which the items of every effect are links."""
 
+    pages = figures.items(root).set_index("item")["page"]
+
     def links(match: re.Match[str]) -> str:
-        items = re.sub(r"\w+/\w+", lambda item: f"[{figures.short(item[0])}](/book/{_pages(root)[item[0]]})", match[2])
+        items = re.sub(r"\w+/\w+", lambda item: f"[{figures.short(item[0])}](/book/{pages[item[0]]})", match[2])
         return f"- **Effect**: **{match[1]}**; {items}."
 
     return _EFFECT.sub(links, text)
@@ -83,10 +78,11 @@ def mark(app: Sphinx, doctree: nodes.document, page: str) -> None:
             for name in section["ids"] + section["names"]:
                 if name in effects:
                     section["classes"] += ["erratum", f"erratum-{effects[name]}"]
-    touching = [e for e in entries(root) if any(f"book/{_pages(root)[item]}" == page for item in e.affects)]
-    if touching:
+    items = figures.items(root)
+    own = {*items.loc[items["page"] == page.removeprefix("book/"), "item"]}
+    if touching := [e for e in entries(root) if own & {*e.affects}]:
         to = app.builder.get_relative_uri(page, PAGE)
         links = "; ".join(f'<a href="{to}#{e.name}">{html.escape(e.title.partition(". ")[2])}</a> ({e.effect})' for e in touching)
         line = f'<p class="page-errata"><strong>Errata</strong> that touch this page: {links}.</p>'
         section = next(doctree.findall(nodes.section))
-        section.insert(2, nodes.raw("", line, format="html"))
+        section.insert(2, raw(line))

@@ -9,7 +9,6 @@ Long notebooks start first, so that no core waits for the last one. The expected
 here, or comes from ``durations.csv``.
 """
 
-import argparse
 import contextlib
 import csv
 import hashlib
@@ -31,6 +30,7 @@ from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import yaml
 from tqdm import tqdm
 
@@ -220,28 +220,15 @@ def versions() -> dict[str, str]:
     return {"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
 
 
-def options(description: str | None, **arguments: dict[str, Any]) -> argparse.Namespace:
-    """Return what the command line gives: the named arguments, and the scale of the papers or another one."""
-    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
-    for name, given in (arguments | {"--scale": {"default": "paper", "help": "paper, or a file of book/scales"}}).items():
-        parser.add_argument(name, **given)
-    return parser.parse_args()
-
-
 def fresh(tree: Path) -> dict[str, str]:
     """Return an environment in which `make book` uses stores and caches of its own, below a checkout."""
     own = {"XDG_CACHE_HOME": str(tree / "_build" / "cache"), "NUMBA_CACHE_DIR": str(tree / "_build" / "numba")}
     return {name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | own
 
 
-def jobs(text: str) -> int:
-    """Return how many notebooks are executed at a time, read from a command line."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be an integer >= 1, got {text!r}")
-    return int(text)
-
-
-JOBS = {"--jobs": {"type": jobs, "help": "notebooks at a time; by default as many as there are cores"}}
+SCALE = click.option("--scale", default="paper", show_default=True, help="paper, or a file of book/scales")
+JOBS = click.option("--jobs", type=click.IntRange(1), help="notebooks at a time; by default as many as there are cores")
+"""Options that several commands have."""
 
 
 def _begin(cores: int) -> None:
@@ -284,17 +271,6 @@ def settled(text: str) -> str:
         known = {found: name.format(i) for i, found in enumerate(dict.fromkeys(re.findall(pattern, text)))}
         text = "".join(known.get(part, part) for part in re.split(f"({pattern})", text))
     return text
-
-
-def joined(outputs: list[Json]) -> list[Json]:
-    """Return outputs in which neighbouring pieces of one stream are joined, since their number depends on the machine's load."""
-    found: list[Json] = []
-    for output in outputs:
-        if output["output_type"] == "stream" and found and found[-1].get("name") == output["name"]:
-            found[-1]["text"] += output["text"]
-        else:
-            found.append(output)
-    return found
 
 
 def shorten() -> None:
@@ -342,6 +318,7 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
                 progress_bar=False,
                 execution_timeout=LIMIT,
                 config=Config({"KernelManager": sockets, "NotebookClient": {"extra_arguments": ["--log-level=CRITICAL"]}}),
+                coalesce_streams=True,  # the number of pieces of a stream depends on the machine's load
             )
     seconds = time.perf_counter() - start
     for part in (notebook, *notebook.cells):  # times of this run would make equal results different
@@ -349,8 +326,6 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
         part.metadata.pop("execution", None)
         if "injected-parameters" in part.metadata.get("tags", []):
             part["id"] = "injected-parameters"
-        if "outputs" in part:
-            part["outputs"] = joined(part["outputs"])
     digests.replace(target, settled(json.dumps(notebook, indent=1, ensure_ascii=False)))
     known = {"key": wanted, "sha256": [_sha(project.executed(page, part)) for part in RESULTS], "seconds": round(seconds, 1),
              "peak_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from .paper_values import AGREES, CURVE, PRINTED
+from .paper_values import AGREES, COLUMNS, CURVE, PRINTED, STAND_IN
 
 PAPERS = {"ldp_auditor": "LDP-Auditor", "refinement": "Attack-aware refinement", "kv_auditor": "KV-Auditor",
           "rad": "Reconstruction advantage", "ldp_sgd": "LDP-SGD and shuffle"}  # fmt: skip
@@ -27,8 +27,23 @@ SIGNS = {
 
 An item gets a tick only if a printed number or a digitised curve agrees at the paper's own setting.
 """
-COUNTED = [state for state in SIGNS if state.startswith(("reproduced", "agrees", "differs"))]
-"""States of items whose numbers were compared with those of the paper or of its code."""
+
+
+def items(root: Path) -> pd.DataFrame:
+    """Return the figures and tables that the book regenerates, with their titles and pages."""
+    return pd.read_csv(root / "data" / "items.csv")
+
+
+def board(root: Path) -> pd.DataFrame:
+    """Return the comparisons of the last build; there are none if the book was not executed."""
+    path = root / "_build" / "scoreboard.csv"
+    return pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
+
+
+def claims(root: Path) -> pd.DataFrame:
+    """Return the claims with the verdicts of the last build; there are none if the book was not executed."""
+    path = root / "_build" / "claims.csv"
+    return pd.read_csv(path, dtype={"place": str}) if path.exists() else pd.DataFrame(columns=["page", "verdict"])
 
 
 def notes(root: Path, page: str) -> dict[str, Any]:
@@ -74,13 +89,21 @@ def state(rows: pd.DataFrame) -> str:
     return AGREES if AGREES in found else "nothing to compare"
 
 
+def counted(rows: pd.DataFrame) -> dict[str, int]:
+    """Return how many numbers agree with the paper (`printed`) and with the authors' code (`code`), and how many `differ`."""
+    n = rows["verdict"].value_counts()
+    differ = rows["verdict"].isin(("differs", "differs-explained"))
+    found = {"printed": n.get("reproduced", 0), "code": n.get(AGREES, 0), "differ": differ.sum()}
+    printed = differ & rows["published"].notna() & (rows["kind"] != STAND_IN)
+    return {name: int(value) for name, value in (found | {"printed differ": printed.sum()}).items()}
+
+
 def table(root: Path, board: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each item: its state, how many numbers were compared at the paper's own setting, and how many agree."""
     rows = []
-    for item in pd.read_csv(root / "data" / "items.csv").itertuples():
+    for item in items(root).itertuples():
         ours = board[board["item"] == item.item]
-        agree, differ = (
-            ours["verdict"].isin(verdicts).sum() for verdicts in (("reproduced", AGREES), ("differs-explained", "differs"))
-        )
+        n = counted(ours)
+        agree, differ = n["printed"] + n["code"], n["differ"]
         rows.append((item.item, state(ours), agree + differ, agree, differ, item.page))
     return pd.DataFrame(rows, columns=["item", "state", "compared", "agree", "differ", "page"])

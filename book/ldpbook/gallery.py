@@ -3,6 +3,7 @@
 import html
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,7 @@ def named(notebook: Json | None, item: str) -> str:
 
 def words(rows: pd.DataFrame, conclusion: bool) -> str:
     """Return the line below a bar; an item without printed numbers is never called reproduced."""
-    n, parts = reading.counted(rows), reading.agreeing(rows)
+    n, parts = figures.counted(rows), reading.agreeing(rows)
     explained = f"; {n['differ']:,} differ{'s' if n['differ'] == 1 else ''}, explained" if n["differ"] else ""
     text = f"agree: {', '.join(parts)}{explained}" if parts else reading.against_exact(rows)
     text = f"no printed value compared; {text}" if not n["printed"] + n["printed differ"] and len(rows) else text
@@ -70,8 +71,8 @@ def _conclusions(root: Path, items: pd.DataFrame) -> set[str]:
     A claim that fails everywhere, and names no figure, concerns all items of its page.
     """
     found = {item for entry in errata.entries(root) if entry.effect == "conclusion" for item in entry.affects}
-    if (path := root / "_build" / "claims.csv").exists():
-        claims = pd.read_csv(path, dtype=str)
+    claims = figures.claims(root)
+    if len(claims):
         claims = claims[claims["differs"] == "the conclusion"].merge(items, on="page")
         fails = ~claims["place"].str.contains(r"(?:Figure|Table) \d") & claims["verdict"].str.startswith("does not hold")
         named = [re.search(rf"\b{figures.short(row.item)}\b", str(row.place)) is not None for row in claims.itertuples()]
@@ -91,10 +92,8 @@ def overall(board: pd.DataFrame) -> str:
 
 def page(project: Project) -> str:
     """Return the gallery as HTML, with one list for each paper."""
-    root, path = project.root, project.root / "_build" / "scoreboard.csv"
-    items = pd.read_csv(root / "data" / "items.csv")
-    columns = ["item", "verdict", "kind", "published", "exact", "reproduced", "reproduced_se"]
-    board, wrong = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=columns), _conclusions(root, items)
+    items, board = figures.items(project.root), figures.board(project.root)
+    wrong = _conclusions(project.root, items)
     key = "".join(f'<span><i class="{name}"></i> {text}</span>' for name, text in SHADES.items())
     key += '<span><b>A conclusion differs</b>: see <a href="claims.html">claims</a> and <a href="errata.html">errata</a></span>'
     parts = [f'<p class="gallery-key"><strong>{overall(board)}</strong> {key}</p>']
@@ -121,13 +120,12 @@ def page(project: Project) -> str:
     return "```{raw} html\n" + "\n".join(parts) + "\n```"
 
 
-def write(project: Project, out: Path) -> None:
-    """Write the pictures of the tiles next to the pages; ``tile`` in ``figures.yml`` chooses the panel."""
-    out = out / FOLDER
-    out.mkdir(exist_ok=True)
-    for where in {f"book/{name}" for name in pd.read_csv(project.root / "data" / "items.csv")["page"]}:
+def files(project: Project) -> Iterator[tuple[str, bytes]]:
+    """Yield the pictures of the tiles, which stand next to the pages; ``tile`` in ``figures.yml`` chooses the panel."""
+    for where in {f"book/{name}" for name in figures.items(project.root)["page"]}:
         notebook = provenance.executed(project, where)
         pictures, tile = takeaway.pictures(notebook), figures.notes(project.root, where).get("tile", 1)
         for figure in provenance.figures(notebook):
             if figure.name in pictures:
-                panel(figure.svg, pictures[figure.name], tile).save(out / f"{figure.name}.webp", quality=72, method=6)
+                picture = panel(figure.svg, pictures[figure.name], tile)
+                yield f"{FOLDER}/{figure.name}.webp", takeaway.encoded(picture, "webp", quality=72, method=6)

@@ -5,7 +5,7 @@ import functools
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from . import (
     acronyms,
     claims,
     errata,
+    execute,
     figures,
     gallery,
     lessons,
@@ -33,8 +34,6 @@ from . import (
 )
 from .execute import Project
 
-FRONT = ("book/intro", "book/execution", "book/which_auditor", "book/notation", "book/faq")
-"""Pages whose links to pages that this book does not have are plain text."""
 MUTANTS = Path("data") / "results" / "mutants.csv"
 _PHONE = 30  # length in characters of TeX
 _WORD = 24  # length of a piece of code that always fits on one line
@@ -57,11 +56,10 @@ def execution(project: Project) -> str:
     """Return a table of the notebooks: when each ran, how long, and which parameters were changed."""
     rows, total = [], 0.0
     for page in project.notebooks():
-        path, link = project.executed(page, ".json"), f"[{page.removeprefix('book/')}](/{page}.ipynb)"
-        if not path.exists():
+        record, link = execute.record(project, page), f"[{page.removeprefix('book/')}](/{page}.ipynb)"
+        if not record:
             rows.append(f"| {link} | not executed | | |")
             continue
-        record = json.loads(path.read_text())
         own = parameters.of(json.loads(project.source(page).read_text()))
         changed = ", ".join(f"`{n} = {v!r}`" for n, v in record["parameters"].items() if n in own) or "its own"
         total += record["seconds"]
@@ -110,17 +108,6 @@ GENERATED: dict[str, Callable[[Project], str]] = {
 """Generated parts of pages, by the word of the comment that marks their place."""
 
 
-def only_existing(root: Path, text: str) -> str:
-    """Return a text in which links to pages that this book does not have are plain text."""
-
-    def checked(match: re.Match[str]) -> str:
-        words, target = match.groups()
-        there = any((root / "book" / f"{target}{ending}").exists() for ending in (".md", ".ipynb"))
-        return match.group(0) if there else words
-
-    return re.sub(r"\[([^\[\]]+)\]\(([a-z_]+/[a-z0-9_]+)\)", checked, text)
-
-
 def _fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Take the executed copy of a notebook, and fill in the generated parts of a page."""
     project = Project.of(app)
@@ -133,8 +120,6 @@ def _fill(app: Sphinx, docname: str, source: list[str]) -> None:
     for name, part in GENERATED.items():
         mark = f"<!-- {name} -->"
         source[0] = source[0].replace(mark, part(project)) if mark in source[0] else source[0]
-    if docname in FRONT:
-        source[0] = only_existing(project.root, source[0])
 
 
 def _tidied(app: Sphinx, doctree: nodes.document, page: str) -> None:
@@ -213,20 +198,31 @@ def _load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
                 load(script)
 
 
-def _write(app: Sphinx, failure: Exception | None) -> None:
-    """Write the files that stand next to the pages, and the page at the site's address that leads to the first page.
+def _files(app: Sphinx) -> Iterator[tuple[str, str | bytes]]:
+    """Yield the files that stand next to the pages, and the page at the site's address that leads to the first page.
 
     The page that Jupyter Book writes there names no icon, so that a browser would ask the server for one that does not exist.
     """
+    project = Project.of(app)
+    yield from provenance.files(app)
+    yield from twins.files(app)
+    if not app.config.ldpkit_variant:
+        yield lessons.SOLUTIONS, lessons.solutions(project)
+        yield scoreboard.SCRIPT, scoreboard.script(project.root)
+        yield from gallery.files(project)
+        yield from takeaway.files(project)
+    about = {"first": app.builder.get_target_uri(app.config.master_doc), "title": app.config.html_title}
+    yield "index.html", _ENTRANCE.format(icon=Path(app.config.html_favicon).name, **about)
+
+
+def _write(app: Sphinx, failure: Exception | None) -> None:
+    """Write all files that stand next to the pages."""
     if failure or app.builder.format != "html":
         return
-    provenance.write(app)
-    twins.write(app)
-    if not app.config.ldpkit_variant:
-        for part in (lessons, scoreboard, gallery, takeaway):
-            part.write(Project.of(app), app.outdir)
-    about = {"first": app.builder.get_target_uri(app.config.master_doc), "title": app.config.html_title}
-    (app.outdir / "index.html").write_text(_ENTRANCE.format(icon=Path(app.config.html_favicon).name, **about))
+    for name, content in _files(app):
+        path = app.outdir / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
     takeaway.lighten(app.outdir)
 
 

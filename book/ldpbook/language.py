@@ -4,10 +4,10 @@ A sentence ends at a full stop, a question mark or an exclamation mark before a 
 and an address count as one word each, and no rule reads inside them. Listings, headings and quotations of papers are not read.
 """
 
-import argparse
 import ast
 import collections
 import dataclasses
+import functools
 import io
 import json
 import re
@@ -15,6 +15,12 @@ import sys
 import tokenize
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+
+import click
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from myst_parser.config.main import MdParserConfig
+from myst_parser.parsers.mdit import create_md_parser
 
 from .paths import ROOT
 
@@ -64,10 +70,8 @@ _ABBREVIATION = (
 )
 _END = re.compile(rf"{_ABBREVIATION}[.!?]+[)\"'”’\]]*\s+(?=[(\"'“‘\[]*[A-Z0-9`$ε])")
 _LABEL = re.compile(r"\s*(?:What would make the paper right:|(\*{1,2}|_{1,2})(?:(?!\1)[^`$])+?(?:[.:]\1|\1[.:]|\1\s*$))")
-_FENCE = re.compile(r"\s*(`{3,}|:{3,}|~{3,})\s*(\{[\w:-]+\})?(.*)$")
 _LISTINGS = {"{eval-rst}", "{index}", "{literalinclude}", "{bibliography}", "{math}", "{code}", "{code-block}", "{toctree}"}
 _ITEMS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "See Also", "Other Parameters")
-_BULLET = re.compile(r"\s*(?:[*+-]|\d+[.)])\s+")
 _REFERENCES = re.compile(r"Sources?:")
 _SWITCH = re.compile(r"#\s*(?:type:|noqa|fmt:|ruff:|pragma|mypy:|!|-{3,})")
 
@@ -113,54 +117,41 @@ def _sentences(lines: Lines) -> Iterator[tuple[int, str]]:
         at = end
 
 
-def _paragraphs(lines: Iterable[tuple[int, str]]) -> Iterator[Lines]:
-    """Yield the paragraphs, list items and table cells of a text from which listings were removed."""
-    block: Lines = []
-    for number, line in lines:
-        cells = re.split(r"(?<!\\)\|", line.strip().strip("|")) if line.lstrip().startswith("|") else []
-        bullet = _BULLET.match(line)
-        if cells or bullet or not line.strip():
-            if block:
-                yield block
-            yield from ([(number, cell)] for cell in cells if re.search(r"[A-Za-z]", cell))
-            block = [(number, line[bullet.end() :])] if bullet else []
-        else:
-            block.append((number, line))
-    if block:
-        yield block
+@functools.cache
+def _parser() -> MarkdownIt:
+    """Return the parser of pages, for which indented lines are text."""
+    extensions = {"amsmath", "colon_fence", "deflist", "dollarmath"}
+    parser = create_md_parser(MdParserConfig(enable_extensions=extensions), RendererHTML)
+    return parser.disable(["code", "html_block", "lheading", "reference"])
 
 
 def _page(text: str, first: int = 1) -> Iterator[Lines]:
-    """Return the paragraphs of a Markdown page, without headings, listings, options, quotations and front matter."""
+    """Yield the paragraphs, list items and table cells of a text, without headings, listings, options and quotations."""
     tags = r"<!--.*?-->|<(script|style)\b.*?</\1>|</?(?:a|b|br|button|div|em|i|img|input|kbd|label|p|span|strong|sub|sup|svg)\b[^<>]*>"
     text = re.sub(tags, lambda found: re.sub(r"[^\n]", "", found[0]), text, flags=re.S)
-    text = re.sub(r"\A---\n.*?\n---\n", lambda found: "\n" * found[0].count("\n"), text, flags=re.S)
-    fences: list[tuple[str, bool]] = []
-    kept: Lines = []
-    formula, after = False, False
-    for number, line in enumerate(text.splitlines(), first):
-        fence = _FENCE.match(line)
-        if fence and fences and fence[1].startswith(fences[-1][0]) and not fence[2] and not fence[3].strip():
-            fences.pop()
-            line = ""
-        elif fence and not (fences and fences[-1][1]):
-            fences.append((fence[1], not fence[2] or fence[2] in _LISTINGS))
-            line = ""
-        elif fences and fences[-1][1]:
-            continue
-        elif formula or line.lstrip().startswith("$$"):  # a formula that stands alone is a word of the sentence around it
-            while kept and not formula and not kept[-1][1]:
-                kept.pop()
-            kept += [] if formula else [(number, "$formula$")]
-            formula, after = formula != (line.count("$$") == 1), True
-            continue
-        elif re.match(r"\s*(?:#+ |>|:[\w-]+:( |$)|\([\w-]+\)=$|%|\+\+\+|-{3,}\s*$|- \*\*Effect\*\*:)", line):
-            line = ""
-            after = False
-        if line.strip() or not after:
-            kept.append((number, line.rstrip()))
-            after = False
-    return _paragraphs(kept)
+    text = re.sub(r"^ *(?::[\w-]+:( .*)?|- \*\*Effect\*\*:.*)$", "", text, flags=re.M)
+    block: Lines = []
+    tokens, quoted, goes_on = _parser().parse(text), 0, False
+    for token, before in zip(tokens, [None, *tokens]):
+        at = first + (token.map or [0])[0]
+        quoted += token.nesting if token.type.startswith("blockquote") else 0
+        if token.type in (
+            "math_block",
+            "math_block_label",
+            "amsmath",
+        ):  # a formula that stands alone is a word of the sentence around it
+            block, goes_on = [*block, (at, "$formula$")], True
+        elif token.type == "inline" and before and before.type != "heading_open" and not quoted:
+            if block and not goes_on:
+                yield block
+            block = [*(block if goes_on else []), *enumerate(token.content.split("\n"), at)]
+            goes_on = False
+        elif token.type not in ("paragraph_open", "paragraph_close"):
+            goes_on = False
+        if (named := re.match(r"\{[\w:-]+\}", token.info.strip())) and named[0] not in _LISTINGS:
+            yield from _page(token.content, at + 1)
+    if block:
+        yield block
 
 
 def _docstring(text: str, first: int) -> Iterator[Lines]:
@@ -179,8 +170,8 @@ def _docstring(text: str, first: int) -> Iterator[Lines]:
             line = ""
         if line.endswith("::"):
             listing, line = True, line[:-1]
-        kept.append((first + i, line))
-    return _paragraphs(kept)
+        kept.append(line.strip())
+    return _page("\n".join(kept), first)
 
 
 def _comments(text: str) -> Iterator[Lines]:
@@ -340,7 +331,7 @@ def table(sentences: Iterable[Sentence]) -> dict[str, dict[str, int]]:
     return {name: count(groups[name]) for name in sorted(groups)} | {"all": count(s for some in groups.values() for s in some)}
 
 
-def _sources(given: list[Path]) -> Iterator[Path]:
+def _sources(given: Iterable[Path]) -> Iterator[Path]:
     """Yield the files to read: all named files, and all files in named folders that are not exempt."""
     for path in given:
         inside = path.is_dir()
@@ -351,25 +342,21 @@ def _sources(given: list[Path]) -> Iterator[Path]:
                 yield file
 
 
-def main() -> int:
-    """Count the sentences that break a rule of the project's language."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders; the whole project unless given")
-    parser.add_argument("--list", action="store_true", help="show every place as path:line: rule: text")
-    parser.add_argument("--rule", choices=[*RULES], action="append", help="list one rule only; may be given again")
-    strict = f"status 1 for an opening, a term, or more than {SHARE:.0%} of long sentences in a part"
-    parser.add_argument("--strict", action="store_true", help=strict.replace("%", "%%"))
-    given = parser.parse_args()
-    paths = [path.resolve() for path in given.paths] or [ROOT / name for name in SOURCES]
-    if missing := [str(path) for path in paths if not path.exists()]:
-        parser.error(f"there is no {missing[0]}")
-    sentences = [sentence for path in _sources(paths) for sentence in read(path)]
-    if given.list:
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path, resolve_path=True), metavar="[PATH]...")
+@click.option("--list", "shown", is_flag=True, help="show every place as path:line: rule: text")
+@click.option("--rule", "rules", type=click.Choice([*RULES]), multiple=True, help="list one rule only; may be given again")
+@click.option(
+    "--strict", is_flag=True, help=f"status 1 for an opening, a term, or more than {SHARE:.0%} of long sentences in a part"
+)
+def main(paths: tuple[Path, ...], shown: bool, rules: tuple[str, ...], strict: bool) -> None:
+    """Count the sentences in files and folders, by default in the whole project, that break a rule of its language."""
+    sentences = [sentence for path in _sources(paths or [ROOT / name for name in SOURCES]) for sentence in read(path)]
+    if shown:
         for one in sentences:
             for rule, found in faults(one).items():
-                if rule in (given.rule or RULES):
-                    shown = one.text.replace(_SPACE, " ").replace(_BREAK, " ")
-                    print(f"{one.path}:{one.line}: {', '.join(found)}: {shown}")
+                if rule in (rules or RULES):
+                    print(f"{one.path}:{one.line}: {', '.join(found)}: {one.text.replace(_SPACE, ' ').replace(_BREAK, ' ')}")
         print()
     counted = table(sentences)
     print(f"{'part':22} {'sentences':>9} {'long':>6} {'share':>6} {'openings':>8} {'terms':>6} {'fragments':>9}")
@@ -381,8 +368,4 @@ def main() -> int:
         )
         if share > SHARE or row["opening"] or row["term"]:
             passed.append(name)
-    return int(given.strict and bool(passed))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(strict and bool(passed))

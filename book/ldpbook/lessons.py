@@ -21,6 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from . import figures
 from .execute import Project
+from .provenance import raw
 
 LEVELS = {1: ("●○○", "easy"), 2: ("●●○", "takes thought"), 3: ("●●●", "hard")}
 SOLUTIONS = "_course/solutions.md"
@@ -98,11 +99,11 @@ class Quiz(SphinxDirective):
         why = nodes.container()
         self.state.nested_parse(self.content, self.content_offset, why)
         return [
-            nodes.raw("", f'<div class="quiz" data-quiz="{name}"{attributes}>', format="html"),
+            raw(f'<div class="quiz" data-quiz="{name}"{attributes}>'),
             nodes.paragraph("", "", *question, ids=[name], classes=["quiz-question"]),
-            nodes.raw("", _FORM.format(name), format="html"),
+            raw(_FORM.format(name)),
             *why.children,
-            nodes.raw("", "</details></div>", format="html"),
+            raw("</details></div>"),
             *messages,
         ]
 
@@ -124,7 +125,7 @@ def head(app: Sphinx, doctree: nodes.document, page: str) -> None:
         )
         parts.append("needs " + ", ".join(links))
     line = f'<p class="page-needs">{" · ".join(parts)} · <a href="{app.builder.get_relative_uri(page, "book/course/index")}#which-page-needs-which-lesson">map</a></p>'
-    next(doctree.findall(nodes.section), doctree).insert(1, nodes.raw("", line, format="html"))
+    next(doctree.findall(nodes.section), doctree).insert(1, raw(line))
 
 
 def cards(project: Project) -> str:
@@ -171,10 +172,3 @@ def solutions(project: Project) -> str:
             task = re.sub(r"^:label:.*\n|^```.*?^```\n", "", asked, flags=re.M | re.S).strip()
             parts.append(f"### {name}\n\n{task}\n\n**Solution.** {body.removeprefix(':class: dropdown').strip()}\n")
     return "\n".join(parts)
-
-
-def write(project: Project, out: Path) -> None:
-    """Write the file of solutions next to the pages."""
-    path = out / SOLUTIONS
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(solutions(project), encoding="utf-8")

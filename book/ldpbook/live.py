@@ -9,7 +9,6 @@ Browsers send cookies to every port of an address, so that any other server of t
 set and none is read. A browser adds nothing by itself that admits a request, so that no other page can misuse it.
 """
 
-import argparse
 import contextlib
 import hmac
 import math
@@ -21,6 +20,7 @@ import time
 from subprocess import DEVNULL
 from typing import Any
 
+import click
 import psutil
 from jupyter_client.manager import KernelManager
 from jupyter_server.auth.identity import IdentityProvider, User
@@ -32,8 +32,6 @@ from jupyterlab.labapp import LabApp
 from jupyterlab_server.handlers import LabHandler
 from tornado import web, websocket
 from tornado.httputil import HTTPServerRequest
-
-from ldpkit import checks
 
 from . import paths
 from .execute import Project
@@ -220,25 +218,20 @@ class Connection(ZMQChannelsWebsocketConnection):
             raise web.Finish
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--port", type=int, default=8888, help="first port to try")
-    parser.add_argument("--idle", type=int, default=IDLE, help="seconds without use after which a kernel is stopped")
-    parser.add_argument("--ip", choices=("127.0.0.1", "0.0.0.0"), default="127.0.0.1",
-                        help="0.0.0.0 only in a container whose port is published on its host's loopback interface")  # fmt: skip
-    options = parser.parse_args()
-    try:
-        checks.integer("port", options.port, 1, 65535)
-        checks.integer("idle", options.idle, 1)
-    except ValueError as error:
-        parser.exit(2, f"{error}\n")
+@click.command()
+@click.option("--port", type=click.IntRange(1, 65535), default=8888, help="first port to try")
+@click.option("--idle", type=click.IntRange(1), default=IDLE, help="seconds without use after which a kernel is stopped")
+@click.option("--ip", type=click.Choice(["127.0.0.1", "0.0.0.0"]), default="127.0.0.1",
+              help="0.0.0.0 only in a container whose port is published on its host's loopback interface")  # fmt: skip
+def main(port: int, idle: int, ip: str) -> None:
+    """Serve the built book and JupyterLab from one address, so that the book's pages can run their own cells."""
     project = Project(paths.ROOT)
     if not project.html(FIRST).exists():
         sys.exit("The book is not built yet: run `make book`, or `make book SCALE=smoke` for a first look.")
 
     settle()
     token = secrets.token_urlsafe(32)
-    server = LabApp.initialize_server(argv=arguments_of_server(project, token, options.port, options.idle, options.ip))
+    server = LabApp.initialize_server(argv=arguments_of_server(project, token, port, idle, ip))
     server.no_browser_open_file = True  # the log would contain the token
     server.web_app.add_handlers(".*", [("/api/live", Entrance)])
     refuse_bodies(server.web_app, server.identity_provider)

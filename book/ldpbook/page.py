@@ -17,11 +17,12 @@ import tempfile
 import time
 from pathlib import Path
 
+import click
 import yaml
 
 from . import parameters, paths
 from .build import alone
-from .execute import JOBS, Json, Project, execute, explain, jupyter_book, load_scale, options, overrides, run
+from .execute import JOBS, SCALE, Json, Project, execute, explain, jupyter_book, load_scale, overrides, run
 
 BIBLIOGRAPHY = "book/bibliography"
 
@@ -99,17 +100,20 @@ def make(root: Path, page: str, scale: str, values: Json) -> Project:
     return Project(root, place)
 
 
-def main() -> None:
-    given = options(
-        "Run one notebook with changed parameters and build its page, away from the book.",
-        notebook={"help": "for example ldp_auditor/fig2"},
-        parameters={"nargs": "?", "default": "", "help": 'for example "k=[2,10] trials=100000"'},
-    )
+@click.command()
+@click.argument("notebook")
+@click.argument("parameters", default="")
+@SCALE
+def main(notebook: str, parameters: str, scale: str) -> None:
+    """Run one NOTEBOOK with changed PARAMETERS and build its page, away from the book.
+
+    For example: ldp_auditor/fig2 "k=[2,10] trials=100000"
+    """
     root, start = paths.ROOT, time.perf_counter()
-    page = find(Project(root), given.notebook)
-    values = chosen(Project(root), page, given.parameters)
+    page = find(Project(root), notebook)
+    values = chosen(Project(root), page, parameters)
     try:
-        variant = make(root, page, given.scale, values)
+        variant = make(root, page, scale, values)
     except KeyboardInterrupt:
         print("Interrupted; earlier variants are kept.", file=sys.stderr)
         sys.exit(130)
@@ -128,14 +132,17 @@ def pages(project: Project, name: str) -> list[str]:
     return sorted(found, key=lambda page: not page.endswith("/index"))
 
 
-def chapter() -> None:
-    """Execute one chapter's notebooks as `make book` would, and build its pages alone."""
-    given = options(chapter.__doc__, name={"help": "for example kv_auditor"}, **JOBS)
+@click.command()
+@click.argument("name")
+@JOBS
+@SCALE
+def chapter(name: str, scale: str, jobs: int | None) -> None:
+    """Execute one chapter's notebooks as `make book` would, and build its pages alone; NAME is for example kv_auditor."""
     project = Project(paths.ROOT)
-    chosen = pages(project, given.name)
+    chosen = pages(project, name)
     with alone(project):
-        if run(project.root, given.scale, given.jobs, f"{given.name}/"):
+        if run(project.root, scale, jobs, f"{name}/"):
             sys.exit(1)
-        place = project.build / "chapter" / given.name
+        place = project.build / "chapter" / name
         place.mkdir(parents=True, exist_ok=True)
         print(f"The chapter: {build(project.root, place, chosen, 'One chapter of').as_uri()}")

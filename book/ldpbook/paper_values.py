@@ -268,7 +268,6 @@ class Scoreboard:
         how: str | None = None,
         kind: str | None = None,
         setting: str = "",
-        plausible: tuple[float, float] | None = None,
     ) -> None:
         """Record one comparison for a `series` and a place `x`; the other parameters are those of `verdict`.
 
@@ -281,16 +280,13 @@ class Scoreboard:
             such number.
         setting : str
             A fitted or assumed setting. It is shown with the note, but explains no difference.
-        plausible : (float, float), optional
-            The smallest and the largest value that could have been found. The default is half the published value to either side
-            of it.
 
         Raises
         ------
         ValueError
             If it is not stated how the number was made. If the published number is not one of the paper, or its source leaves
-            open what it is. If data are replaced and no note names the replacement. If every plausible value would agree, or the
-            tolerance exceeds half the published value, because then nothing is compared.
+            open what it is. If data are replaced and no note names the replacement. If the tolerance exceeds half the published
+            value, because then nothing is compared.
         """
         how = checks.one_of("how", self.how if how is None else how, HOW)
         kind = self._kind(published, kind, note)
@@ -300,13 +296,10 @@ class Scoreboard:
         )  # fmt: skip
         slack = None if published is None else half_width(se, published_error, exact, kind)
         if published is not None and slack is not None and kind != STAND_IN:
-            half = abs(published) / 2
-            every = plausible and all(gap(x, published, relation) <= slack for x in plausible)
             checks.need(
-                not (every or (slack > half and (half or plausible is None))),
+                slack <= abs(published) / 2,
                 f"{self.item}, {series}, {x}: a half-width of {slack:g} compares nothing with"
-                f" {relation} {published:g}, as it exceeds half of it or all that is plausible"
-                " agrees",
+                f" {relation} {published:g}, as it exceeds half of it",
             )
         self.rows.append(
             (

@@ -38,8 +38,14 @@ def executed(project: Project, page: str) -> Json | None:
     return _load(path, path.stat().st_mtime_ns) if path.exists() and project.source(page).exists() else None
 
 
-def _joined(value: str | list[str]) -> str:
-    return "".join(value)
+def raw(text: str) -> nodes.raw:
+    """Return HTML as a node of a page."""
+    return nodes.raw("", text, format="html")
+
+
+def code_cells(doctree: nodes.document) -> list[nodes.container]:
+    """Return the code cells of a page."""
+    return list(doctree.findall(lambda node: isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"))
 
 
 class Drawn(NamedTuple):
@@ -51,12 +57,12 @@ class Drawn(NamedTuple):
 
     @property
     def svg(self) -> str:
-        return _joined(self.data[_IMAGE])
+        return "".join(self.data[_IMAGE])
 
     @property
     def table(self) -> str:
         """Return the table that the figure shows as CSV, or an empty text if it has none."""
-        return _joined(self.data.get("text/csv", ""))
+        return "".join(self.data.get("text/csv", ""))
 
 
 def figures(notebook: Json | None) -> Iterator[Drawn]:
@@ -96,7 +102,7 @@ def functions(notebook: Json) -> dict[int, list[str]]:
         if cell["cell_type"] != "code":
             continue
         try:
-            tree = ast.parse(re.sub(r"^[%!].*$", "", _joined(cell["source"]), flags=re.M))
+            tree = ast.parse(re.sub(r"^[%!].*$", "", "".join(cell["source"]), flags=re.M))
         except SyntaxError:
             continue
         bound |= _imports(tree)
@@ -111,14 +117,14 @@ def built_with(notebook: Json) -> dict[str, str]:
     """Return the parameter values that papermill put in the place of the notebook's own, by name."""
     for cell in notebook["cells"]:
         if parameters.INJECTED in cell["metadata"].get("tags", []):
-            return dict(re.findall(r"^(\w+) = (.+)$", _joined(cell["source"]), flags=re.M))
+            return dict(re.findall(r"^(\w+) = (.+)$", "".join(cell["source"]), flags=re.M))
     return {}
 
 
 def live_data(page: str, notebook: Json, seconds: float | None = None) -> Json:
     """Return the data of the live page's script: every code cell (also hidden ones), the parameters, and the time of a run."""
     cells = [
-        {"index": i, "source": _joined(c["source"]), "parameters": parameters.TAG in c["metadata"].get("tags", [])}
+        {"index": i, "source": "".join(c["source"]), "parameters": parameters.TAG in c["metadata"].get("tags", [])}
         for i, c in enumerate(notebook["cells"])
         if c["cell_type"] == "code" and parameters.INJECTED not in c["metadata"].get("tags", [])
     ]
@@ -204,39 +210,32 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
     if notebook is None:
         return
     drawn, used = {figure.cell: figure for figure in figures(notebook)}, functions(notebook)
-    for cell in list(doctree.findall(lambda n: isinstance(n, nodes.container) and n.get("nb_element") == "cell_code")):
+    for cell in code_cells(doctree):
         index = cell["cell_index"]
         cell["ids"].append(f"cell-{index}")
         if index in drawn:
             if app.config.ldpkit_variant:
-                cell.append(nodes.raw("", _beside(app, page, notebook, drawn[index]), format="html"))
-            cell.append(nodes.raw("", _made_by(app, page, used, drawn[index]), format="html"))
-    foot = nodes.raw(
-        "", _run_record(page, notebook, execute.record(project, page), bool(app.config.ldpkit_variant)), format="html"
-    )
+                cell.append(raw(_beside(app, page, notebook, drawn[index])))
+            cell.append(raw(_made_by(app, page, used, drawn[index])))
     top = next(doctree.findall(nodes.section), doctree)
-    top.append(foot)
+    top.append(raw(_run_record(page, notebook, execute.record(project, page), bool(app.config.ldpkit_variant))))
     if app.config.ldpkit_variant:
-        top.insert(1, nodes.raw("", _variant(app, page), format="html"))
+        top.insert(1, raw(_variant(app, page)))
 
 
-def write(app: Sphinx) -> None:
-    """Write executed notebooks, figures, their data and the live pages' cells next to the pages."""
-    project, target = Project.of(app), app.outdir
+def files(app: Sphinx) -> Iterator[tuple[str, str]]:
+    """Yield what stands next to the pages: the live pages' cells, figures with their data, and executed notebooks."""
+    project, book = Project.of(app), Project(app.srcdir).build / "html" / "_figures"
     seconds = execute.expected(project)
     for page in sorted(app.env.found_docs):
         notebook = executed(project, page)
         if notebook is None:
             continue
-        texts = {f"_live/{page}.json": json.dumps(live_data(page, notebook, seconds.get(page)), ensure_ascii=False)}
+        yield f"_live/{page}.json", json.dumps(live_data(page, notebook, seconds.get(page)), ensure_ascii=False)
         for figure in figures(notebook):
-            book = Project(app.srcdir).build / "html" / f"_figures/{figure.name}.svg"
-            if app.config.ldpkit_variant and book.exists():
-                texts[f"_book/{figure.name}.svg"] = book.read_text(encoding="utf-8")
-            texts[f"_figures/{figure.name}.svg"] = figure.svg
+            if app.config.ldpkit_variant and (own := book / f"{figure.name}.svg").exists():
+                yield f"_book/{figure.name}.svg", own.read_text(encoding="utf-8")
+            yield f"_figures/{figure.name}.svg", figure.svg
             if figure.table:
-                texts[f"_figures/{figure.name}.csv"] = figure.table
-        texts[f"_executed/{page}.ipynb"] = project.executed(page).read_text(encoding="utf-8")
-        for name, content in texts.items():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            (target / name).write_text(content, encoding="utf-8")
+                yield f"_figures/{figure.name}.csv", figure.table
+        yield f"_executed/{page}.ipynb", project.executed(page).read_text(encoding="utf-8")

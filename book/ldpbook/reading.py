@@ -6,7 +6,6 @@ page with the heading of `EVIDENCE` gets a line of status below its answer, and 
 
 import html
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -15,9 +14,12 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from . import claims, figures
+from . import figures
+from .claims import NEVER
 from .execute import Project
-from .paper_values import AGREES, SIGN, STAND_IN, WORDS
+from .figures import counted
+from .paper_values import SIGN, STAND_IN, WORDS
+from .provenance import code_cells, raw
 
 EVIDENCE = "does-it-agree-with-the-paper"
 """Identifier of the section of a page that holds all its evidence."""
@@ -40,22 +42,11 @@ def evidence(doctree: nodes.Node) -> nodes.section | None:
 
 def compared(project: Project, page: str) -> pd.DataFrame:
     """Return the rows of the scoreboard that belong to a page's figures and tables; where it has none, those that it handed over."""
-    path, name = project.root / "_build" / "scoreboard.csv", page.removeprefix("book/")
-    items = pd.read_csv(project.root / "data" / "items.csv")
-    own = items.loc[items["page"] == name, "item"]
+    items, board = figures.items(project.root), figures.board(project.root)
+    own = items.loc[items["page"] == page.removeprefix("book/"), "item"]
     if own.empty and (handed := project.executed(page, ".csv")).exists():
         return pd.read_csv(handed)
-    board = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["item", "verdict", "kind", "published", "exact"])
     return board[board["item"].isin(own)]
-
-
-def counted(rows: pd.DataFrame) -> dict[str, int]:
-    """Return how many numbers agree with the paper (`printed`) and with the authors' code (`code`), and how many `differ`."""
-    n = rows["verdict"].value_counts()
-    differ = rows["verdict"].isin(("differs", "differs-explained"))
-    found = {"printed": n.get("reproduced", 0), "code": n.get(AGREES, 0), "differ": differ.sum()}
-    printed = differ & rows["published"].notna() & (rows["kind"] != STAND_IN)
-    return {name: int(value) for name, value in (found | {"printed differ": printed.sum()}).items()}
 
 
 def bar(rows: pd.DataFrame) -> str:
@@ -101,26 +92,14 @@ def status(rows: pd.DataFrame, differs: str) -> str:
 
 def summary(project: Project, page: str, rows: pd.DataFrame) -> str:
     """Return the title of the fold around the evidence."""
-    n, path = counted(rows), project.root / "_build" / "claims.csv"
+    n, claims = counted(rows), figures.claims(project.root)
     agree = n["printed"] + n["code"]
     parts = [f"{agree:,} of {agree + n['differ']:,} compared numbers agree"] * bool(agree + n["differ"])
     parts += [] if parts or rows.empty else [against_exact(rows)]
-    if path.exists():
-        table = pd.read_csv(path, dtype=str)
-        verdicts = table.loc[table["page"] == page.removeprefix("book/"), "verdict"].str.split(":").str[0]
-        tested = verdicts[verdicts != claims.NEVER]
-        parts += [f"{(tested == 'holds').sum()} of {len(tested)} tested statements hold"] * bool(len(tested))
+    verdicts = claims.loc[claims["page"] == page.removeprefix("book/"), "verdict"].str.split(":").str[0]
+    tested = verdicts[verdicts != NEVER]
+    parts += [f"{(tested == 'holds').sum()} of {len(tested)} tested statements hold"] * bool(len(tested))
     return " · ".join(parts) or "nothing to compare with"
-
-
-def _raw(text: str) -> nodes.raw:
-    return nodes.raw("", text, format="html")
-
-
-def _folds(doctree: nodes.document) -> Iterator[tuple[nodes.container, HideCodeCellNode]]:
-    """Yield the cells of a page whose source is folded, each with its fold."""
-    for cell in doctree.findall(lambda n: isinstance(n, nodes.container) and n.get("nb_element") == "cell_code"):
-        yield from ((cell, fold) for fold in cell.children[:1] if isinstance(fold, HideCodeCellNode))
 
 
 def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
@@ -132,7 +111,8 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     project, section, variant = Project.of(app), evidence(doctree), bool(app.config.ldpkit_variant)
     moved = {name: [n for n in top.children if isinstance(n, nodes.raw) and name in n.astext()] for name in ABOVE}
     top.children = [n for n in top.children if n not in [*moved["page-errata"], *moved["page-needs"]]]
-    for cell, fold in _folds(doctree):
+    folded = [(cell, fold) for cell in code_cells(doctree) for fold in cell.children[:1] if isinstance(fold, HideCodeCellNode)]
+    for cell, fold in folded:
         tags = [name.removeprefix("tag_") for name in cell["classes"]]
         shown = "figure" if any(cell.findall(nodes.figure)) else "" if len(cell.children) > 1 else "setup"
         prompt = next(text for tag, text in PROMPTS.items() if tag in (*tags, shown, ""))
@@ -148,10 +128,10 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
         told = summary(project, page, rows)
         line = status(rows, differs) if len(rows) else f'{told}. <a href="#{EVIDENCE}">Evidence</a>'
         line = "Your variant is not compared with the paper." if variant else line
-        top.insert(top.index(answer) + 1, _raw(f'<p class="page-status">{line}</p>'))
+        top.insert(top.index(answer) + 1, raw(f'<p class="page-status">{line}</p>'))
         told = "What this run computed" if variant else told
-        head = [section.children[0], _raw(f'<details class="evidence"><summary>{told}</summary>'), *moved["page-errata"]]
-        section.children = [*head, *section.children[1:], _raw("</details>")]
+        head = [section.children[0], raw(f'<details class="evidence"><summary>{told}</summary>'), *moved["page-errata"]]
+        section.children = [*head, *section.children[1:], raw("</details>")]
     else:
         foot = moved["page-errata"] + foot
     top.children[-1:-1] = foot
@@ -171,4 +151,4 @@ class Drawing(SphinxDirective):
         self.env.note_dependency(str(path))
         caption = nodes.container(classes=["drawn-caption"])
         self.state.nested_parse(self.content, self.content_offset, caption)
-        return [_raw(f'<div class="drawn"><div>{path.read_text(encoding="utf-8")}</div>'), caption, _raw("</div>")]
+        return [raw(f'<div class="drawn"><div>{path.read_text(encoding="utf-8")}</div>'), caption, raw("</div>")]

@@ -20,11 +20,12 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+import click
 from packaging.markers import Marker
 
 from . import letters, paths, supply
 from .build import epoch
-from .execute import fresh, options
+from .execute import SCALE, fresh
 
 ROOT = paths.ROOT
 NOTE = """\
@@ -116,11 +117,12 @@ def sums(made: list[Path]) -> str:
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in made)
 
 
-def main() -> None:
+@click.command()
+@click.option("--packages", "alone", is_flag=True, help="sources and wheel alone, in _build/dist, compared with nothing")
+@SCALE
+def main(scale: str, alone: bool) -> None:
     """Make the files of a release (sources, wheel and book) from the last commit, and compare them with the letters."""
-    alone = {"action": "store_true", "help": "sources and wheel alone, in _build/dist, compared with nothing"}
-    given = options(main.__doc__, **{"--packages": alone})
-    if given.packages:
+    if alone:
         with tempfile.TemporaryDirectory() as place:
             made = packages(unpacked(ROOT, Path(place)), ROOT / "_build" / "dist", int(epoch(ROOT)))
         print(sums(made), end="")
@@ -134,7 +136,7 @@ def main() -> None:
         tree = unpacked(ROOT, Path(place))
         checked(kept, tree)
         made = packages(tree, Path(place) / "made", date)
-        site = book(tree, given.scale)
+        site = book(tree, scale)
         checked(kept, site)
         version = made[0].name.removeprefix("ldpkit-")
         made.append(packed(site, made[0].with_name(f"ldpkit-book-{version}"), date))

@@ -22,6 +22,7 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import numpy as np
 import pandas as pd
 
@@ -85,16 +86,17 @@ def build(root: Path, commit: str, place: Path, scale: str, jobs: int) -> Path:
     return place / "_build"
 
 
-def main() -> None:
+@click.command()
+@execute.SCALE
+def main(scale: str) -> None:
     """Build the last commit twice, in two folders, and compare every file."""
-    given = execute.options(main.__doc__)
     root = paths.ROOT
     place = root / "_build" / "reproduce"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
-    first = build(root, commit, place / "one", given.scale, 1)
-    second = build(root, commit, place / "another folder, with a longer name", given.scale, 2)
+    first = build(root, commit, place / "one", scale, 1)
+    second = build(root, commit, place / "another folder, with a longer name", scale, 2)
     common, unequal = differences(first, second)
     allowed = excused((first, second), unequal)
     for name in unequal:

@@ -14,7 +14,6 @@ from typing import Any
 import pandas as pd
 
 from . import acronyms, errata, figures
-from .execute import Project
 from .paper_values import AGREES, SIGN, WORDS
 
 CODED = ("item", "series", "protocol", "verdict", "note", "relation", "how", "kind")
@@ -100,12 +99,6 @@ def _item(root: Path, item: Any, rows: pd.DataFrame) -> str:
     return "\n\n".join([*parts, "````"])
 
 
-def _crossed(board: pd.DataFrame) -> str:
-    """Return a table of the verdicts, by how a number was made and with what it was compared."""
-    rows = [(how, kind, _counted(rows).removeprefix("; ")) for (how, kind), rows in board.groupby(["how", "kind"])]
-    return figures.listed((4, 4, 7), ("how", "held against", "verdicts"), rows)
-
-
 def held(board: pd.DataFrame) -> pd.Series:
     """Return the verdicts of a board as they are shown: a statement in words, or a sign, that agrees "holds", without a tick."""
     words = board["kind"].isin((WORDS, SIGN)) & (board["verdict"] == "reproduced")
@@ -116,7 +109,7 @@ def page(root: Path, path: Path) -> str:
     """Return the generated part of the page as MyST: a summary of each paper, then its items."""
     if not path.exists():
         return "The book has not been executed yet: run `make book`."
-    board, items = pd.read_csv(path), pd.read_csv(root / "data" / "items.csv")
+    board, items = pd.read_csv(path), figures.items(root)
     board["verdict"] = held(board)
     parts = [f"All {len(board):,} comparisons: {{download}}`scoreboard.csv </{path.relative_to(root)}>`."]
     if board["published"].isna().all():
@@ -125,7 +118,9 @@ def page(root: Path, path: Path) -> str:
         ours = board[board["item"].isin(group["item"])]
         parts += [f"## {figures.PAPERS[paper]}", f"{len(group)} items, {len(ours):,} comparisons{_counted(ours)}."]
         parts += [_item(root, item, board[board["item"] == item.item]) for item in group.itertuples()]
-    parts += ["## By how and kind", f"````{{dropdown}} How many of each, and how they ended\n\n{_crossed(board)}\n\n````"]
+    crossed = [(how, kind, _counted(rows).removeprefix("; ")) for (how, kind), rows in board.groupby(["how", "kind"])]
+    table = figures.listed((4, 4, 7), ("how", "held against", "verdicts"), crossed)
+    parts += ["## By how and kind", f"````{{dropdown}} How many of each, and how they ended\n\n{table}\n\n````"]
     return "\n\n".join(parts)
 
 
@@ -160,11 +155,7 @@ def _coded(column: pd.Series) -> tuple[list[str], list[int]]:
 
 def data(root: Path) -> dict[str, Any]:
     """Return all data that the explorer shows; the tables are empty if the book was not executed."""
-    board, claims = (
-        pd.read_csv(path) if (path := root / "_build" / name).exists() else pd.DataFrame()
-        for name in ("scoreboard.csv", "claims.csv")
-    )
-    items = pd.read_csv(root / "data" / "items.csv")
+    board, claims = figures.board(root), figures.claims(root)
     words: dict[str, Any] = {name: [[], []] for name in CODED}
     numbers: dict[str, list[Any]] = {name: [] for name in NUMBERS}
     if len(board):
@@ -178,14 +169,13 @@ def data(root: Path) -> dict[str, Any]:
         "words": words,
         "numbers": numbers,
         "papers": figures.PAPERS,
-        "items": {row.item: [figures.short(row.item), row.title, row.page] for row in items.itertuples()},
+        "items": {row.item: [figures.short(row.item), row.title, row.page] for row in figures.items(root).itertuples()},
         "claims": claims.reindex(columns=["id", "paper", "place", "claim", "relation", "published", "found", "verdict", "page"])
         .astype(object).where(lambda t: t.notna(), None).values.tolist(),
         "errata": [[e.name, e.title, e.effect, e.affects] for e in errata.entries(root)],
     }  # fmt: skip
 
 
-def write(project: Project, out: Path) -> None:
-    """Write the script with the data of the explorer."""
-    text = json.dumps(data(project.root), separators=(",", ":"), ensure_ascii=False)
-    (out / SCRIPT).write_text(f"globalThis.ldpkitBoard={text};\n", encoding="utf-8")
+def script(root: Path) -> str:
+    """Return the script with the data of the explorer."""
+    return f"globalThis.ldpkitBoard={json.dumps(data(root), separators=(',', ':'), ensure_ascii=False)};\n"

@@ -12,6 +12,7 @@ names. No module imports another one by a computed name, except a reader's own c
 
 import ast
 import hashlib
+import importlib.util
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -141,8 +142,7 @@ class Graph:
                     elif folder and (folder / f"{alias.name}.py").exists():
                         yield alias.asname or alias.name, (str(folder / f"{alias.name}.py"), None)
             elif isinstance(node, ast.ImportFrom):
-                parts = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
-                source = ".".join([*parts, *([node.module] if node.module else [])])
+                source = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
                 for alias in node.names:
                     if f"{source}.{alias.name}" in self.modules:
                         yield alias.asname or alias.name, (f"{source}.{alias.name}", None)

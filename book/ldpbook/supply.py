@@ -5,7 +5,6 @@ writes the licences that installed releases state into `licences.csv`. The build
 others that they add to the site, in a CycloneDX document of the site.
 """
 
-import argparse
 import csv
 import importlib.metadata
 import json
@@ -17,6 +16,8 @@ import tomllib
 import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import click
 
 import ldpkit
 
@@ -145,11 +146,11 @@ def resolve(upgrade: bool) -> None:
     more.write_text("".join(block for block in blocks if block.partition("==")[0] not in known))
 
 
-def main() -> None:
+@click.command()
+@click.option("--upgrade", is_flag=True, help="take the newest releases")
+def main(upgrade: bool) -> None:
     """Write all lock files and the licences of the releases that they name."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--upgrade", action="store_true", help="take the newest releases")
-    resolve(parser.parse_args().upgrade)
+    resolve(upgrade)
     for path in PINS:
         path.write_text(hashed(path))
     names = sorted(

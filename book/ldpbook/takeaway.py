@@ -4,13 +4,12 @@ The zips have the same bytes for the same book, because entries are in order and
 """
 
 import base64
-import csv
 import functools
 import html
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,15 +83,14 @@ def pictures(notebook: execute.Json | None) -> dict[str, bytes]:
 @functools.cache
 def _lighter(png: bytes) -> bytes:
     """Return a picture with at most 256 colours, which makes its file about three times smaller."""
+    return encoded(Image.open(io.BytesIO(png)).convert("RGB").quantize(256, dither=Image.Dither.NONE), "png", optimize=True)
+
+
+def encoded(picture: Image.Image, form: str, **options: Any) -> bytes:
+    """Return the content of the file of a picture."""
     made = io.BytesIO()
-    Image.open(io.BytesIO(png)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(made, "png", optimize=True)
+    picture.save(made, form, **options)
     return made.getvalue()
-
-
-def _table(rows: Iterable[tuple[str, ...]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue().encode()
 
 
 def entries(project: Project, paper: str) -> Iterator[tuple[str, bytes]]:
@@ -104,7 +102,8 @@ def entries(project: Project, paper: str) -> Iterator[tuple[str, bytes]]:
     if board.exists():
         rows = pd.read_csv(board, dtype=str, keep_default_na=False)
         yield "comparisons.csv", rows[rows["item"].str.startswith(f"{paper}/")].to_csv(index=False).encode()
-    used, columns = [("notebook", "parameter", "value", "meaning")], [("table", "column", "meaning")]
+    used: list[tuple[str, ...]] = []
+    columns: list[tuple[str, ...]] = []
     for page in project.notebooks():
         if not page.startswith(f"book/{paper}/") or (notebook := provenance.executed(project, page)) is None:
             continue
@@ -120,8 +119,11 @@ def entries(project: Project, paper: str) -> Iterator[tuple[str, bytes]]:
                 columns += [(f"figures/{drawn.name}.csv", c, COLUMNS[c]) for c in drawn.table.partition("\n")[0].split(",")]
     if board.exists():
         columns += [("comparisons.csv", c, BOARD[c]) for c in rows]
-    yield "parameters.csv", _table(used)
-    yield "dictionary.csv", _table(columns)
+    for name, head, lines in (
+        ("parameters", "notebook parameter value meaning", used),
+        ("dictionary", "table column meaning", columns),
+    ):
+        yield f"{name}.csv", pd.DataFrame(lines, columns=head.split()).to_csv(index=False).encode()
 
 
 def archive(project: Project, paper: str) -> bytes:
@@ -141,7 +143,7 @@ def offer(app: Sphinx, doctree: nodes.document, page: str) -> None:
     if paper in figures.PAPERS:
         line = (f'<p class="take-away">Take it with you: <a href="../../{FOLDER}/{paper}.zip" download>figures, data with a dictionary, '
                 "executed notebooks, parameters and citation</a> in one zip.</p>")  # fmt: skip
-        next(doctree.findall(nodes.section)).append(nodes.raw("", line, format="html"))
+        next(doctree.findall(nodes.section)).append(provenance.raw(line))
 
 
 def _first(project: Project, page: str) -> str:
@@ -186,15 +188,11 @@ def heads(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
     context["metatags"] = context.get("metatags", "") + "\n".join(lines)
 
 
-def write(project: Project, out: Path) -> None:
-    """Write the zips and pictures next to the pages."""
-    for folder in (FOLDER, "_figures"):
-        (out / folder).mkdir(exist_ok=True)
-    for paper in figures.PAPERS:
-        (out / FOLDER / f"{paper}.zip").write_bytes(archive(project, paper))
+def files(project: Project) -> Iterator[tuple[str, bytes]]:
+    """Yield the zips and pictures, which stand next to the pages."""
+    yield from ((f"{FOLDER}/{paper}.zip", archive(project, paper)) for paper in figures.PAPERS)
     for page in project.notebooks():
-        for name, png in pictures(provenance.executed(project, page)).items():
-            (out / "_figures" / f"{name}.png").write_bytes(png)
+        yield from ((f"_figures/{name}.png", png) for name, png in pictures(provenance.executed(project, page)).items())
 
 
 def lighten(out: Path) -> None:

@@ -11,7 +11,6 @@ import io
 import json
 import math
 from collections.abc import Iterator
-from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -90,17 +89,14 @@ def _found(app: Sphinx, page: str) -> Iterator[tuple[int, str, Json]]:
 def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Put every twin into the figure that holds its picture."""
     twins = {index: (name, found) for index, name, found in _found(app, page)}
-    for cell in doctree.findall(lambda n: isinstance(n, nodes.container) and n.get("nb_element") == "cell_code"):
-        if cell["cell_index"] not in twins:
-            continue
-        for figure in list(cell.findall(nodes.figure))[:1]:
-            figure.insert(1, nodes.raw("", element(page, *twins[cell["cell_index"]]), format="html"))
+    for cell in provenance.code_cells(doctree):
+        if cell["cell_index"] in twins and (figure := next(cell.findall(nodes.figure), None)):
+            figure.insert(1, provenance.raw(element(page, *twins[cell["cell_index"]])))
 
 
-def write(app: Sphinx) -> None:
-    """Write the scripts with data that are too large for a page."""
+def files(app: Sphinx) -> Iterator[tuple[str, str]]:
+    """Yield the scripts with data that are too large for a page."""
     for page in sorted(app.env.found_docs):
         for _, name, found in _found(app, page):
             if len(text := written(found)) > INLINE:
-                (Path(app.outdir) / "_figures" / f"{name}.js").write_text(
-                    f"ldpkit.twin.bring({json.dumps(called(page, name))}, {text});\n", encoding="utf-8")  # fmt: skip
+                yield f"_figures/{name}.js", f"ldpkit.twin.bring({json.dumps(called(page, name))}, {text});\n"

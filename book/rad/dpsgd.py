@@ -181,39 +181,11 @@ def load(data):
         return dict(file)
 
 
-def train(data, runs, seed, sigma=SIGMA, workers=None, before=None):
-    """Return all runs of one data set as arrays: sigma, truth, loglik, dot, accuracy, and the labels of the candidates.
-
-    `before` holds the first runs of the same seed, as this function returned them. They are reused if a repetition of their first
-    part agrees. The comparison allows for rounding on another processor, which grows to a hundredth in a hundred steps.
-    """
+def train(data, runs, seed, sigma=SIGMA, workers=None):
+    """Return all runs of one data set as arrays: sigma, truth, loglik, dot, accuracy, and the labels of the candidates."""
     if runs % RUNS_PER_CELL:
         raise ValueError(f"runs must be a multiple of {RUNS_PER_CELL}, got {runs}")
-    done = 0 if before is None else len(before["truth"]) // len(sigma)
-    if done > runs:
-        raise ValueError(f"runs must be at least the {done} that there are, got {runs}")
-    parts = range(done // RUNS_PER_CELL, runs // RUNS_PER_CELL)
-    if done:
-        found, kept = _made(data, sigma, [0], seed, 1), {name: _first(before, name) for name in ("truth", "loglik")}
-        apart = np.std(found["loglik"] - kept["loglik"]) / np.std(kept["loglik"])  # 1.4 for other runs
-        if apart > 0.1 or (found["truth"] != kept["truth"]).any():
-            raise ValueError(f"before must hold runs of seed {seed}, got others: they part by {apart:.2g} of their spread")
-    found = _made(data, sigma, parts, seed, workers) if parts else None
-    whole = [table for table in (before, found) if table is not None]
-    order = np.argsort(np.concatenate([[list(np.float32(sigma)).index(s) for s in t["sigma"]] for t in whole]), kind="stable")
-    columns = {name: np.concatenate([t[name] for t in whole])[order] for name in ("sigma", "truth", "loglik", "dot", "accuracy")}
-    return columns | {"labels": records(data)[1][1].astype(np.int8)}
-
-
-def _made(data, sigma, parts, seed, workers):
-    """Return runs of some parts as arrays."""
-    grid = {"data": data, "sigma": sigma, "runs": RUNS_PER_CELL, "part": parts}
+    grid = {"data": data, "sigma": sigma, "runs": RUNS_PER_CELL, "part": range(runs // RUNS_PER_CELL)}
     table = sweep(cell, grid, seed=seed, workers=workers, label=f"DP-SGD on {data}")
     found = {name: np.array(table[name].tolist(), np.float32) for name in ("sigma", "truth", "loglik", "dot", "accuracy")}
-    return found | {"truth": found["truth"].astype(np.int8)}
-
-
-def _first(table, name):
-    """Return the first part of the runs with each noise multiplier."""
-    starts = np.flatnonzero(np.r_[True, np.diff(table["sigma"]) != 0])
-    return np.concatenate([table[name][at : at + RUNS_PER_CELL] for at in starts])
+    return found | {"truth": found["truth"].astype(np.int8), "labels": records(data)[1][1].astype(np.int8)}

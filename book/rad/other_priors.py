@@ -71,8 +71,8 @@ def nested(prior, epsilon, eta, outer, inner, seed):
         law = density(epsilon, part[:, None], z)
         gain = np.pad(np.cumsum(law / law.mean(1, keepdims=True) - 1, axis=1), ((0, 0), (1, 0))) / inner
         guesses = prior.rvs((len(part), inner), random_state=rng)
-        for row, sums, guess in zip(z, gain, guesses):
-            best.append((sums[np.searchsorted(row, guess + eta, "right")] - sums[np.searchsorted(row, guess - eta)]).max())
+        best += [(sums[np.searchsorted(row, guess + eta, "right")] - sums[np.searchsorted(row, guess - eta)]).max()
+                 for row, sums, guess in zip(z, gain, guesses)]  # fmt: skip
     return float(np.mean(best)), float(np.std(best, ddof=1) / outer**0.5)
 
 
@@ -106,9 +106,6 @@ def composed(m, epsilon, rounds, runs, seed):
 
 def as_drawn(table, here, prior):
     """Return the positions of runs whose records have the frequencies of `prior`, namely the first runs of each record."""
-    truth, kept = table["truth"], []
-    of = [np.flatnonzero(here & (truth == z)) for z in range(len(prior))]
+    of = [np.flatnonzero(here & (table["truth"] == z)) for z in range(len(prior))]
     most = min(len(own) / share for own, share in zip(of, prior) if share)
-    for own, share in zip(of, prior):
-        kept.append(own[: math.floor(most * share + 1e-9)])
-    return np.concatenate(kept)
+    return np.concatenate([own[: math.floor(most * share + 1e-9)] for own, share in zip(of, prior)])

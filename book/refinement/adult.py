@@ -30,9 +30,7 @@ def adult(protocol, k, epsilon, runs, real_runs, seed):
     counts = ages(k)
     n, truth = counts.sum(), counts / counts.sum()
     mechanism = refine.build(protocol, k, epsilon, grid="published", law="published")
-    drawn = []
-    for run in range(runs):
-        drawn.append(squared_error(mechanism.sample_estimate(counts, generator(seed, "drawn", run)), truth))
+    drawn = [squared_error(mechanism.sample_estimate(counts, generator(seed, "drawn", run)), truth) for run in range(runs)]
     errors, hits = populations(mechanism, k, real_runs, seed)
     return {
         "mse": np.mean(drawn), "mse_sd": np.std(drawn, ddof=1), "real_mse": np.mean(errors), "real_asr": np.mean(hits),

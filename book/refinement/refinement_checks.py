@@ -243,8 +243,7 @@ def check_fig5(dominated, k):
 def check_fig6(simulated, setting):
     """Compare the gains of simulated poisonings with their expectations."""
     board = paper_values.Scoreboard("refinement/fig6", how="real reports")
-    for r in simulated.to_dict("records"):
-        board.add(f"{r['protocol']} simulated gain", r["epsilon"], r["gain"], r["se"], exact=r["expected"], setting=setting)
+    board.add_cells(simulated.rename(columns={"gain": "mean", "expected": "exact"}), "{protocol} simulated gain", setting=setting)
     return board
 
 

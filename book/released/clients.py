@@ -6,6 +6,7 @@ path begins with the folder of that release (`ldpkit.executors.isolated`).
 
 import functools
 import math
+import pkgutil
 import random
 import sys
 import time
@@ -21,6 +22,13 @@ from ldpkit.mechanisms.client import ClientError, load
 
 ALPHA = 0.01
 TRIALS = 20_000  # reports per input, unless a client says otherwise
+E = math.e
+VALUE = "the report is the value"
+BITS = "bit of 0 set, bit of 1 clear (0 against 1)"
+CELL = "the reported cell is that of 0 and not of 1"
+K, W = 100, 27  # domain and size of a subset at epsilon = 1
+INSIDE = W * E / (W * E + K - W)
+SUBSET_LAW = INSIDE * (K - W) / (K - 1), (1 - INSIDE) * W / (K - 1)
 
 
 @functools.cache
@@ -57,12 +65,12 @@ class Released:
         `name` is the client's name in its package, with the arguments that matter.
     make : callable
         Returns the client: a function of one input that returns one report. It imports the package, and its result is cached.
-    inputs : (first, second)
-        Two neighbouring inputs of the documented domain.
     event : callable
         Whether a report supports the first input; fixed before any report is made.
     said : str
         The event in words.
+    inputs : (first, second)
+        Two neighbouring inputs of the documented domain.
     claim, delta : float
         The claimed privacy.
     stated : str
@@ -91,9 +99,9 @@ class Released:
     version: str
     name: str
     make: Callable[[], Callable[[Any], Any]] | None = None
-    inputs: tuple[Any, Any] = (0, 1)
     event: Callable[[Any], bool] | None = None
     said: str = ""
+    inputs: tuple[Any, Any] = (0, 1)
     claim: float = 1.0
     delta: float = 0.0
     stated: str = ""
@@ -201,17 +209,64 @@ def sample(path: str, which: int, n: int, seed: int) -> list[Any]:
     return client.reports(which, n)
 
 
+def made(path: str, *arguments: Any, call: str, **named: Any) -> Callable[[], Callable[[Any], Any]]:
+    """Return a function that imports ``module:Class``, makes an object of the class, and returns its method `call`."""
+    return lambda: getattr(pkgutil.resolve_name(path)(*arguments, **named), call)
+
+
+def bit(report: Any) -> bool:
+    """Return whether the bit of the first value is set and that of the second is clear."""
+    return report[0] == 1 and report[1] == 0
+
+
+def in_cell(value: Any, cell: int, seed: int, g: int) -> bool:
+    """Return whether xxhash, as the packages use it, gives a value this one of `g` cells."""
+    import xxhash
+
+    return xxhash.xxh32_intdigest(str(value).encode(), int(seed)) % g == cell
+
+
+def hashed(g: int, first: Any = 0, second: Any = 1) -> Callable[[Any], bool]:
+    """Return the event of local hashing that the reported cell is that of the first input and not that of the second."""
+    return lambda report: in_cell(first, *report, g) and not in_cell(second, *report, g)
+
+
+def cell_law(g: int) -> tuple[float, float]:
+    """Return the exact rates of that event; two hashes differ with probability 1 - 1/g."""
+    first, second = value_law(g)
+    return (1 - 1 / g) * first, (1 - 1 / g) * second
+
+
+def value_law(k: int, epsilon: float = 1.0) -> tuple[float, float]:
+    """Return the exact rates of the event that randomised response reports the first of k values."""
+    grown = math.exp(epsilon)
+    return grown / (grown + k - 1), 1 / (grown + k - 1)
+
+
+def unary_rates(optimal: bool, epsilon: float = 1.0) -> tuple[float, float]:
+    """Return the probabilities that unary encoding reports the own bit, and another bit, as set."""
+    q = 1 / (math.exp(epsilon if optimal else epsilon / 2) + 1)
+    return (0.5 if optimal else 1 - q), q
+
+
+def unary_law(optimal: bool, faulty: bool = False, epsilon: float = 1.0) -> tuple[float, float]:
+    """Return the exact rates of `bit`; a faulty client draws the own bit like the others first, and then sets it."""
+    p, q = unary_rates(optimal, epsilon)
+    own = p + q - p * q if faulty else p
+    return own * (1 - q), q * (1 - own)
+
+
 def rounded(report: Any) -> Any:
     """Return a noisy number, or a vector of them, rounded to multiples of 2^-20, which is coarser than all sums of doubles."""
     return np.rint(np.asarray(report) * 2**20) / 2**20
 
 
-def lattice(report: Any, bits: int = 53) -> Any:
+def lattice(report: Any) -> Any:
     """Return whether a report below 1/4 in size, or each one of an array, has digits finer than 2^-53.
 
-    That is the spacing for float64, and 2^-24 that for float32. A double in [1/2, 2) is a multiple of 2^-53, and so is its
+    A double in [1/2, 2) is a multiple of 2^-53, and so is its
     difference from 1. Therefore a sum of 1 and noise that lies below 1/4 has no finer digits, however the noise was drawn. Noise
     near 0 nearly always has finer digits.
     """
-    scaled = np.ldexp(report, bits)
+    scaled = np.ldexp(report, 53)
     return (np.abs(report) < 0.25) & (scaled != np.floor(scaled))

@@ -1,27 +1,25 @@
 """Describe the sketches of clip-protocol, which only `python -m ldpbook released` installs."""
 
+import pkgutil
+
 from clients import Released
 
 SKETCH = {"package": "clip-protocol", "version": "2.4", "stated": "parameters of the class", "inputs": (3, 5), "trials": 8000}
 
 
-def _made(module, name):
-    import importlib
-
+def _made(place):
     import pandas as pd
 
-    return getattr(importlib.import_module(f"clip_protocol.{module}"), name)(
-        1.0, 8, 64, pd.DataFrame({"user": range(8), "value": range(8)})
-    )
+    return pkgutil.resolve_name(f"clip_protocol.{place}")(1.0, 8, 64, pd.DataFrame({"user": range(8), "value": range(8)}))
 
 
 def _cms():
-    made = _made("count_mean.private_cms_client", "privateCMSClient")
+    made = _made("count_mean.private_cms_client:privateCMSClient")
     return lambda value: (*made.client(value), made.H)  # the hash functions, which are public
 
 
 def _hcms():
-    made = _made("hadamard_count_mean.private_hcms_client", "privateHCMSClient")
+    made = _made("hadamard_count_mean.private_hcms_client:privateHCMSClient")
     return lambda value: (*made.client(value), made.H, made.hashes)
 
 

@@ -3,19 +3,15 @@
 import math
 from dataclasses import replace
 
-from clients import Released, lattice, rounded
+from clients import Released, lattice, made, rounded, value_law
 
-SYSTEM = "random.SystemRandom, of the operating system"
-E = math.e
+KNOWN = {"package": "diffprivlib", "version": "0.6.6", "stated": "docstring of the class"}
 
 
-def _mechanism(name, **arguments):
-    def make():
-        from diffprivlib import mechanisms
-
-        return getattr(mechanisms, name)(**arguments).randomise
-
-    return make
+def entry(name, event, said, inputs, delta, trials, arguments, **more):
+    given = {"epsilon": 1.0} | ({"delta": delta} if delta else {}) | arguments
+    return Released(name=name, make=made(f"diffprivlib.mechanisms:{name}", call="randomise", **given), event=event, said=said, inputs=inputs,
+                    delta=delta, randomness="random.SystemRandom, of the operating system", trials=trials, **KNOWN, **more)  # fmt: skip
 
 
 def model_laplace(value, rng, mended=False):
@@ -26,11 +22,10 @@ def model_laplace(value, rng, mended=False):
 
 def noisy(name, delta=0.0, **arguments):
     """Return a client that adds noise to a number in double precision."""
-    given = {"epsilon": 1.0, "sensitivity": 1.0} | ({"delta": delta} if delta else {}) | arguments
-    return Released(
-        "diffprivlib", "0.6.6", name, _mechanism(name, **given), (0.0, 1.0), lattice, "|y| < 1/4 and 2⁵³ y is not whole (0 against 1)", 1.0,
-        delta, "docstring of the class", exact=math.inf, source="a double is added to a double: no report of 1 can lie in the event",
-        thread="diffprivlib, issues 19 and 94", randomness=SYSTEM, trials=10_000, mend=rounded,
+    return entry(
+        name, lattice, "|y| < 1/4 and 2⁵³ y is not whole (0 against 1)", (0.0, 1.0), delta, 10_000, {"sensitivity": 1.0} | arguments,
+        exact=math.inf, source="a double is added to a double: no report of 1 can lie in the event",
+        thread="diffprivlib, issues 19 and 94", mend=rounded,
     )  # fmt: skip
 
 
@@ -46,11 +41,10 @@ staircase = noisy("Staircase")
 
 
 def other(name, inputs, event, said, law=None, delta=0.0, trials=10_000, **arguments):
-    return Released("diffprivlib", "0.6.6", name, _mechanism(name, epsilon=1.0, **({"delta": delta} if delta else {}), **arguments), inputs, event,
-                    said, 1.0, delta, "docstring of the class", law, randomness=SYSTEM, trials=trials)  # fmt: skip
+    return entry(name, event, said, inputs, delta, trials, arguments, law=law)
 
 
-HALF = (E / (1 + E), 1 / (1 + E))
+HALF = value_law(2)
 ONE = "the report is at least 1 (1 against 0)"
 snapping = other("Snapping", (1.0, 0.0), lambda y: y >= 1, ONE, sensitivity=1.0, trials=5000, **ENDS)
 geometric = other("Geometric", (1, 0), lambda y: y >= 1, ONE, HALF, sensitivity=1, trials=20_000)
@@ -69,7 +63,8 @@ categorical = other("ExponentialCategorical", ("a", "c"), lambda y: y == "a", "t
 hierarchical = other(
     "ExponentialHierarchical", ("a", "c"), lambda y: y == "a", "the report is the first value", hierarchy=[["a", "b"], ["c"]]
 )
-uniform = Released("diffprivlib", "0.6.6", "Uniform(delta=.4)", claim=0.0, delta=0.4, stated="docstring of the class",
-                   source="it claims epsilon = 0, and an audit needs a claim above 0")  # fmt: skip
-matrices = Released("diffprivlib", "0.6.6", "Bingham, Vector, Exponential, PermuteAndFlip", stated="docstring of the class",
-                    source="they take a matrix, a function or fixed utilities: no value gives a report")  # fmt: skip
+uniform = Released(
+    name="Uniform(delta=.4)", claim=0.0, delta=0.4, source="it claims epsilon = 0, and an audit needs a claim above 0", **KNOWN
+)
+matrices = Released(name="Bingham, Vector, Exponential, PermuteAndFlip",
+                    source="they take a matrix, a function or fixed utilities: no value gives a report", **KNOWN)  # fmt: skip

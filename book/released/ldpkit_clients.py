@@ -22,14 +22,14 @@ def _noisy(name, **arguments):
 def entry(name, delta=0.0):
     """Return a client that sends sums of doubles, audited by their last digits."""
     return Released(
-        "ldpkit", ldpkit.__version__, f"{name}, k = 2", _noisy(name, **({"delta": delta} if delta else {})), (1, 0), lambda y: lattice(y[0]),
-        "|y0| < 1/4 and 2⁵³ y0 is not whole (1 against 0)", 1.0, delta, "docstring of the class", exact=math.inf,
+        "ldpkit", ldpkit.__version__, f"{name}, k = 2", _noisy(name, **({"delta": delta} if delta else {})), lambda y: lattice(y[0]),
+        "|y0| < 1/4 and 2⁵³ y0 is not whole (1 against 0)", (1, 0), 1.0, delta, "docstring of the class", exact=math.inf,
         source="a double is added to a double: no report of 0 can lie in the event", thread="this page", randomness="numpy.random.Generator", mend=rounded,
     )  # fmt: skip
 
 
 histogram, gaussian, analytic = entry("SHE"), entry("GM", 1e-5), entry("AGM", 1e-5)
 HALF = 1 / (1 + math.exp(-(2.0**-20) / 2))  # noise of scale 2 is at least 0
-mended = Released("ldpkit", ldpkit.__version__, "SHE, k = 2, grid = 2^-20", _noisy("SHE", grid=2.0**-20), (0, 1), lambda y: y[0] >= 1 and y[1] <= 0,
-                  "y0 >= 1 and y1 <= 0 (0 against 1)", 1.0, 0.0, "docstring of the class", (HALF**2, HALF**2 / math.e),
+mended = Released("ldpkit", ldpkit.__version__, "SHE, k = 2, grid = 2^-20", _noisy("SHE", grid=2.0**-20), lambda y: y[0] >= 1 and y[1] <= 0,
+                  "y0 >= 1 and y1 <= 0 (0 against 1)", stated="docstring of the class", law=(HALF**2, HALF**2 / math.e),
                   randomness="numpy.random.Generator")  # fmt: skip

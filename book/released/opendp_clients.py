@@ -6,7 +6,7 @@ import functools
 import math
 
 import numpy as np
-from clients import Released, lattice
+from clients import VALUE, Released, lattice, value_law
 
 RUST = "compiled Rust, cannot be seeded"
 
@@ -23,10 +23,6 @@ def _bits():
     return dp.m.make_randomized_response_bitvec(dp.bitvector_domain(max_weight=1), dp.discrete_distance(), f=0.5)
 
 
-def _bool():
-    return _prelude().m.make_randomized_response_bool(0.75)
-
-
 def _bool_old():
     np.bool8 = np.bool_  # the name that NumPy 1 had and this release asks for
     from opendp.meas import make_randomized_response_bool
@@ -37,18 +33,9 @@ def _bool_old():
     return make_randomized_response_bool(0.75)
 
 
-def _value():
-    return _prelude().m.make_randomized_response([0, 1, 2, 3], prob=0.75)
-
-
-def _geometric():
+def _noise(name, kind, **newer):
     dp = _prelude()
-    return dp.m.make_geometric(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1.0)
-
-
-def _laplace(**newer):
-    dp = _prelude()
-    return dp.m.make_laplace(dp.atom_domain(T=float, **newer), dp.absolute_distance(T=float), scale=1.0)
+    return getattr(dp.m, name)(dp.atom_domain(T=kind, **newer), dp.absolute_distance(T=kind), scale=1.0)
 
 
 def model_bits(value, rng, mended=False):
@@ -102,23 +89,25 @@ bits_mended, bits_newest = (
     dataclasses.replace(bits, version=version, law=(0.75, 0.25), exact=2 * math.log(3), source="")
     for version in ("0.15.0", "0.16.0")
 )
-boolean = Released("opendp", "0.11.1", "make_randomized_response_bool(.75)", _bool, (True, False), lambda y: y,
-                   "the report is True (True against False)", math.log(3), stated="its privacy map", law=(0.75, 0.25), randomness=RUST)  # fmt: skip
-value = Released("opendp", "0.11.1", "make_randomized_response([0, 1, 2, 3], .75)", _value, (0, 1), lambda y: y == 0,
-                 "the report is the value", math.log(9), stated="its privacy map", law=(0.75, 0.25 / 3), randomness=RUST,
+boolean = Released("opendp", "0.11.1", "make_randomized_response_bool(.75)", lambda: _prelude().m.make_randomized_response_bool(0.75), lambda y: y,
+                   "the report is True (True against False)", (True, False), math.log(3), stated="its privacy map", law=(0.75, 0.25), randomness=RUST)  # fmt: skip
+value = Released("opendp", "0.11.1", "make_randomized_response([0, 1, 2, 3], .75)",
+                 lambda: _prelude().m.make_randomized_response([0, 1, 2, 3], prob=0.75), lambda y: y == 0,
+                 VALUE, claim=math.log(9), stated="its privacy map", law=(0.75, 0.25 / 3), randomness=RUST,
                  trials=40_000)  # fmt: skip
-geometric = Released("opendp", "0.11.1", "make_geometric(scale=1)", _geometric, (1, 0), lambda y: y >= 1, "the report is at least 1 (1 against 0)",
-                     1.0, stated="its privacy map", law=(math.e / (1 + math.e), 1 / (1 + math.e)), randomness=RUST)  # fmt: skip
-laplace = Released("opendp", "0.11.1", "make_laplace(scale=1), float", _laplace, (1.0, 0.0), lambda y: y >= 1,
-                   "the report is at least 1 (1 against 0)", 1.0, stated="its privacy map", law=(0.5, 0.5 / math.e), randomness=RUST,
+geometric = Released("opendp", "0.11.1", "make_geometric(scale=1)", functools.partial(_noise, "make_geometric", int), lambda y: y >= 1,
+                     "the report is at least 1 (1 against 0)",
+                     (1, 0), stated="its privacy map", law=value_law(2), randomness=RUST)  # fmt: skip
+laplace = Released("opendp", "0.11.1", "make_laplace(scale=1), float", functools.partial(_noise, "make_laplace", float), lambda y: y >= 1,
+                   "the report is at least 1 (1 against 0)", (1.0, 0.0), stated="its privacy map", law=(0.5, 0.5 / math.e), randomness=RUST,
                    trials=10_000)  # fmt: skip
 boolean_newest, value_newest, geometric_newest = (
     dataclasses.replace(client, version="0.16.0") for client in (boolean, value, geometric)
 )
-laplace_newest = dataclasses.replace(laplace, version="0.15.0", make=functools.partial(_laplace, nan=False))
-laplace_digits = Released("opendp", "0.14.2", "make_laplace(scale=1), float: its digits", functools.partial(_laplace, nan=False), (0.0, 1.0), lattice,
-                          "|y| < 1/4 and 2⁵³ y is not whole (0 against 1)", 1.0, stated="its privacy map", randomness=RUST, trials=10_000)  # fmt: skip
-lengths = Released("opendp", "0.16.0", "make_randomized_response_bitvec(f=.5), two lengths", _bits, (b"\x00", b"\x00\x00"), lambda y: len(y) == 1,
-                   "the report has one byte (one byte of zeros against two)", 2 * math.log(3), stated=bits.stated, law=(1.0, 0.0),
+laplace_newest = dataclasses.replace(laplace, version="0.15.0", make=functools.partial(_noise, "make_laplace", float, nan=False))
+laplace_digits = Released("opendp", "0.14.2", "make_laplace(scale=1), float: its digits", laplace_newest.make, lattice,
+                          "|y| < 1/4 and 2⁵³ y is not whole (0 against 1)", (0.0, 1.0), stated="its privacy map", randomness=RUST, trials=10_000)  # fmt: skip
+lengths = Released("opendp", "0.16.0", "make_randomized_response_bitvec(f=.5), two lengths", _bits, lambda y: len(y) == 1,
+                   "the report has one byte (one byte of zeros against two)", (b"\x00", b"\x00\x00"), 2 * math.log(3), stated=bits.stated, law=(1.0, 0.0),
                    weak="vectors of different lengths are not excluded, and the report keeps the length", thread="opendp, issue 2930", randomness=RUST,
                    trials=2000)  # fmt: skip

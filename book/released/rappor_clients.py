@@ -6,7 +6,7 @@ Only `python -m ldpbook released` installs it.
 import math
 from pathlib import Path
 
-from clients import Released
+from clients import BITS, Released
 
 from ldpbook import paths
 from ldpkit.mechanisms import Program
@@ -35,7 +35,6 @@ def bits(own, others):
     return lambda y: all(y[i] for i in own) and not any(y[i] for i in others)
 
 
-BITS = "bit of 0 set, bit of 1 clear (0 against 1)"
 ordinal = rappor("Encoder.encodeOrdinal, permanent", 2 * HALF, _encoder("ordinal"), bits([0], [1]), BITS, law=(0.75**2, 0.25**2))
 P, Q = 0.5 * 1.25 / 2 + 0.5 * 0.5, 0.5 * 1.25 / 2 + 0.5 * 0.75  # a clear and a set bit after both steps
 again = rappor("Encoder.encodeOrdinal, instantaneous, p = .5, q = .75", math.log(Q * (1 - P) / (P * (1 - Q))),

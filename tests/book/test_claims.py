@@ -264,7 +264,7 @@ def test_a_row_may_call_a_function_with_arguments():
     tests = SimpleNamespace(quotient=lambda table, one, other: table[one] / table[other])
     asr = pd.DataFrame({"ASS": [1.0], "SS": [4.0]})
     evaluate, given = claims._evaluator(row, tests, {"asr": asr, "mse": asr})
-    assert list(given) == ["asr"] and evaluate(given).tolist() == [0.25]
+    assert list(given) == ["asr"] and evaluate(given)["value"].tolist() == [0.25]
     with pytest.raises(ValueError, match="quotient"):
         claims._evaluator(row, SimpleNamespace(), {})
 

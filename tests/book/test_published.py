@@ -183,10 +183,6 @@ def test_a_row_that_compares_nothing_is_refused():
         ("compares nothing", {"published": 4, "published_error": 2.1}),
         ("compares nothing", {"published": 4, "se": 0.42}),
         ("compares nothing", {"published": 4, "published_error": 2.1, "relation": "<="}),
-        # everything that could have been found
-        ("plausible", {"published": 1, "published_error": 0.4, "plausible": (0.7, 1.3)}),
-        ("nothing with", {"published": 4, "relation": "<=", "plausible": (0, 3)}),
-        ("nothing with", {"published": 4, "relation": ">=", "plausible": (5, 6)}),
     ]:
         with pytest.raises(ValueError, match=said):
             board.add("GRR", 2, 3.0, **{"how": "closed form"} | given)
@@ -194,7 +190,6 @@ def test_a_row_that_compares_nothing_is_refused():
     for given in (  # these compare something
         {"published": 4, "published_error": 2.0},
         {"published": 4, "se": 0.5, "exact": 3.0},  # exact values have no noise
-        {"published": 1, "published_error": 0.4, "plausible": (0.5, 1.3)},
         stand_in | {"published_error": 3.0},
     ):
         board.add("GRR", 2, 3.0, **{"note": "?", "how": "closed form"} | given)
@@ -203,7 +198,6 @@ def test_a_row_that_compares_nothing_is_refused():
     board.add("a", 1, 0.1, **zero)
     with pytest.raises(ValueError, match="compares nothing"):
         board.add("a", 1, 0.1, published_error=0.1, **zero)
-    board.add("a", 1, 0.1, published_error=0.1, plausible=(-1, 1), **zero)
 
 
 def test_every_published_number_has_a_source_that_says_what_it_is():

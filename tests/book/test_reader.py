@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ldpbook import check_pages, execute, hooks, page, parameters, provenance
+from ldpbook import check_pages, execute, page, parameters, provenance
 
 ROOT = Path(__file__).parents[2]
 
@@ -272,11 +272,6 @@ def test_times_of_a_build_are_not_in_the_index_that_equal_builds_share():
     """`make chaos` compares whole sites, and found words of this page there."""
     head = yaml.safe_load((ROOT / "book" / "execution.md").read_text().split("---\n")[1])
     assert head == {"nosearch": True}
-
-
-def test_links_to_pages_that_are_not_there_become_text():
-    text = "[here](ldp_auditor/index), [not](no_such/page), [out](https://example.org)"
-    assert hooks.only_existing(ROOT, text) == text.replace("[not](no_such/page)", "not")
 
 
 def test_names_in_the_glossary_exist_in_the_module():

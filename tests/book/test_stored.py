@@ -76,23 +76,14 @@ def few(monkeypatch, tmp_path):
     """Parts of eight runs, kept in a folder of this test."""
     monkeypatch.setattr(dpsgd, "RUNS_PER_CELL", 8)
     monkeypatch.setattr(paths, "STORE", tmp_path)
-    return lambda runs, seed=1, **given: dpsgd.train("digits", runs, seed, [75, 5], 1, **given)
+    return lambda runs: dpsgd.train("digits", runs, 1, [75, 5], 1)
 
 
-def test_runs_that_go_on_are_those_made_at_once(few):
+def test_fewer_runs_are_the_first_of_more(few):
     whole, first = few(24), few(8)
-    more = few(24, before=first)
-    assert list(more) == list(whole) and all((more[name] == whole[name]).all() for name in whole)
-    rounded = first | {"loglik": first["loglik"] * np.float32(1.01)}  # as another processor would
-    assert (few(8, before=rounded)["loglik"] == rounded["loglik"]).all()
-
-
-def test_runs_of_another_seed_or_more_than_asked_are_not_taken_over(few):
-    first = few(16)
-    with pytest.raises(ValueError, match="before must hold runs of seed 2, got others"):
-        few(24, seed=2, before=first)
-    with pytest.raises(ValueError, match="runs must be at least the 16 that there are, got 8"):
-        few(8, before=first)
+    assert list(first) == list(whole)
+    for name in ("sigma", "truth", "loglik", "dot"):
+        assert (whole[name].reshape(2, 24, -1)[:, :8] == first[name].reshape(2, 8, -1)).all()
 
 
 def test_stored_images_have_every_candidate_equally_often():

@@ -296,7 +296,7 @@ def make(tmp_path, monkeypatch):
             (target / name).write_bytes(b"made")
         return [target / name for name in names]
 
-    def make(source="nothing", page="nothing"):
+    def make(source="nothing", page="nothing", alone=False):
         def unpacked(root, place):
             (place / "tree").mkdir()
             (place / "tree" / "source.md").write_text(source)
@@ -309,14 +309,13 @@ def make(tmp_path, monkeypatch):
 
         for function in (packages, unpacked, book):
             monkeypatch.setattr(release, function.__name__, function)
-        release.main()
+        release.main.callback(scale="paper", alone=alone)
 
     (root / "_build").mkdir(parents=True)
     (root / "CITATION.cff").write_text("date-released: 2026-01-02\n")
     monkeypatch.setattr(release, "ROOT", root)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-    monkeypatch.setattr(sys, "argv", ["release"])
     return root / "_build", make
 
 
@@ -351,8 +350,7 @@ def test_what_was_compared_with_no_letter_is_no_release(make, monkeypatch):
 def test_the_packages_alone_need_no_letters_and_no_book(make, monkeypatch, capsys):
     folder, make = make
     monkeypatch.delenv("LDPKIT_LETTERS", raising=False)
-    monkeypatch.setattr(sys, "argv", ["release", "--packages"])
-    make(page=LONG)
+    make(page=LONG, alone=True)
     assert [path.name for path in folder.iterdir()] == ["dist"]
     made = {path.name for path in (folder / "dist").iterdir()}
     assert made == {line.split()[1] for line in capsys.readouterr().out.splitlines()}
