@@ -171,7 +171,7 @@ class Entry(Event):
     def holds(self, reports: Any) -> Array:
         """Return whether each report shows the event; bool array (n,)."""
         found, path = read(reports), np.uint64(self.paths[0])
-        shown = np.zeros(found.reports, bool)
+        shown = np.zeros(found.whole.size, bool)
         if self.kind == CATEGORY:
             shown[found.category_rows[found.keys == path]] = True
         elif self.kind < CATEGORY:
@@ -179,7 +179,7 @@ class Entry(Event):
             numbers = found.types[at], found.values[at], found.words[at]
             shown[found.rows[at][happens(self.kind, self.value, *numbers)]] = True
         else:
-            signs = np.zeros((2, found.reports))
+            signs = np.zeros((2, found.whole.size))
             for sign, own in zip(signs, self.paths):
                 at = (found.paths == np.uint64(own)) & np.isin(found.values, (0, 1))
                 sign[found.rows[at]] = 2 * found.values[at] - 1

@@ -318,7 +318,7 @@ class Run(Kept):
         """End a block of the tracks: share their wealth anew, and learn rates of their events."""
         self.trajectory.append((self.rounds // self.cycle, self.wealth.log, self.wealth.lower))
         if self.tracks:
-            self.tracks.settle()
+            self.tracks.share()
             for track, known in enumerate(self.audit.rates):
                 if known is None:
                     self.tracks.believe(track, careful(*self.tracks.hits(track)))

@@ -35,7 +35,7 @@ from ..mechanisms import Client, ClientError, Program
 from ..types import Array
 
 __all__ = [
-    "AGREE", "KNOWN", "SAME", "SHARE", "SHARES", "UNSEEDED", "Kept", "Player", "gains", "in_parts",
+    "AGREE", "KNOWN", "SAME", "SHARE", "SHARES", "UNSEEDED", "Kept", "Player", "gains",
     "same_seed", "taken",
 ]  # fmt: skip
 
@@ -62,8 +62,8 @@ UNSEEDED = (
 
 _QUESTIONS, _PATIENCE = 2000, 5.0  # questions, and seconds for all of them
 _FRESH = 20  # so many changing answers repeat by chance with probability 2^-20 at most
-_POWER, _AGAIN = 2.0, 0.01
 _AT_ONCE = 128  # reports
+MOST = 1e15  # no audit reaches such a logarithm of wealth
 _LARGEST = 2**29  # largest number of bytes of all arrays of a state
 _SPARSE = 2**16  # larger arrays that hold hardly anything but zeros are kept without the zeros
 
@@ -150,10 +150,13 @@ def taken(arrays: Mapping[str, Array], name: str, like: Array, rows: int | None 
 class Player(Kept):
     """Wealth of several bets against every claim of a list.
 
+    A player sees the next rounds, bets on them, and keeps the bet. Instead of keeping a bet it may
+    bet again on fewer of the rounds. A subclass has a method `_win` that plays the rounds.
+
     Parameters
     ----------
     prior : float array (..., bets)
-        Shares of the wealth at the start. The last bet of each row never bets.
+        Shares of the wealth at the start.
     claims : int
         Number of claims.
     size : int
@@ -177,14 +180,18 @@ class Player(Kept):
     late = False
     _ARRAYS: tuple[str, ...] = ("base", "now", "own", "shares")
     _NUMBERS: tuple[str, ...] = ("counted", "rounds")
+    _POWER, _AGAIN = 2.0, 0.01
 
     def __init__(self, prior: Array, claims: int, size: int, product: bool) -> None:
         self.size, self.product = size, size == 1 or product
-        self._prior = np.log(prior)[..., None]
+        with np.errstate(divide="ignore"):
+            self._prior = np.log(prior)[..., None]
         shape = (*prior.shape, claims)
         self.base, self.now, self.own = np.zeros(claims), np.zeros(shape), np.zeros(shape)
         self.shares = np.broadcast_to(self._prior, shape).copy()
         self.counted = self.rounds = 0
+        self._fresh = np.empty(0, bool)  # of the rounds seen: whether a bet is made on each
+        self._tried: tuple[int, int, Any] = 0, 0, 0.0
 
     @property
     def log(self) -> Array:
@@ -192,69 +199,98 @@ class Player(Kept):
         axes = tuple(range(self.now.ndim - 1))
         return np.asarray(self.base + np.logaddexp.reduce(self.shares + self.now, axis=axes))
 
+    def each(self, at: int) -> Array:
+        """Return the logarithms of the wealth against one claim that a result lists."""
+        return self.log[[at]]
+
+    def bet(self, n: int, at: int = 0, low: int = 0) -> Array:
+        """Bet on the first n of the rounds seen, against the claims from number `low` on.
+
+        Returns
+        -------
+        float array (n,)
+            Logarithm of the wealth against claim number `at`, after each of these rounds.
+        """
+        fresh = self._fresh[:n]
+        reports = np.flatnonzero(np.repeat(fresh, self.size))
+        gained, won = self._win(reports, at, low)
+        self._tried = n, at, gained
+        return np.append(self.log[at], won + self.base[at])[np.cumsum(fresh)]
+
+    def _win(self, reports: Array, at: int, low: int) -> tuple[Array, Array]:
+        """Return what each bet wins by some of the reports seen, as `_in_parts` does."""
+        raise NotImplementedError
+
+    def keep(self) -> int:
+        """Keep the last bet; return its number of rounds."""
+        n, _, gained = self._tried
+        self.now += gained
+        self.rounds += n
+        return n
+
     def share(self) -> None:
         """End a block: share the wealth anew among the bets.
 
-        Shares are proportional to the prior times the square of what a bet has won. Of the wealth
-        1 % is shared by the prior instead, so that no bet is ever without wealth.
+        Shares are proportional to the prior times a power of what a bet has won. A part of the
+        wealth is shared by the prior instead, so that no bet is ever without wealth.
         """
         self.base, self.own = self.log, self.own + self.now
-        powers, axes = self._prior + _POWER * self.own, tuple(range(self.own.ndim - 1))
+        powers, axes = self._prior + self._POWER * self.own, tuple(range(self.own.ndim - 1))
         shares = np.exp(powers - np.logaddexp.reduce(powers, axis=axes))
-        self.shares = np.log((1 - _AGAIN) * shares + _AGAIN * np.exp(self._prior))
+        with np.errstate(divide="ignore"):
+            self.shares = np.log((1 - self._AGAIN) * shares + self._AGAIN * np.exp(self._prior))
         self.now = np.zeros_like(self.now)
 
     def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
         """Continue from the `state` of another player, see `Kept.restore`."""
         arrays = super().restore(state)
+        for name in ("base", "now", "own"):
+            checks.reals(name, arrays[name], -MOST, MOST)
         known = 0 <= self.rounds <= self.counted
         checks.need(known, "state must hold a player, got rounds that are out of range")
         return arrays
 
-    def _idle(self, rounds: int) -> int:
-        """Count the next rounds; return how many of them were counted earlier."""
-        idle = min(max(self.counted - self.rounds, 0), rounds)
+    def _watch(self, rounds: int) -> None:
+        """Count the next rounds, and bet on those of them that were not counted earlier."""
+        self._fresh = np.arange(self.rounds, self.rounds + rounds) >= self.counted
         self.counted = max(self.counted, self.rounds + rounds)
-        return idle
 
+    def _in_parts(
+        self, log: Array, at: int, reports: int, play: Callable[[slice, Array, Array, Array], Any]
+    ) -> tuple[Array, Array]:
+        """Play rounds in parts that are so short that no product of factors overflows.
 
-def in_parts(
-    log: Array, low: int, reports: int, size: int, play: Callable[[slice, Array, Array, Array], Any]
-) -> tuple[Array, Array]:
-    """Play rounds in parts that are so short that no product of factors overflows.
+        Parameters
+        ----------
+        log : float array (..., bets + 1, g)
+            Logarithms of the wealth of bets; the last one of each row never changes.
+        at : int
+            Number of the claim whose wealth is traced.
+        reports : int
+            Number of reports in all.
+        play : callable
+            ``play(part, start, won, total)`` plays the reports of a slice. `start` is the wealth of
+            the bets against claim `at`. `won` is multiplied by their factors, and `total` receives
+            the wealth after each round.
 
-    Parameters
-    ----------
-    log : float array (..., bets + 1, g)
-        Logarithms of the wealth of bets; the last one of each row never changes.
-    low : int
-        Number of the claim whose wealth is traced.
-    reports, size : int
-        Number of reports in all and of a round.
-    play : callable
-        ``play(part, start, won, total)`` plays the reports of a slice. `start` is the wealth of the
-        bets against claim `low`. `won` is multiplied by their factors, and `total` receives the
-        wealth after each round.
-
-    Returns
-    -------
-    gained : float array (..., bets, g)
-        Logarithms of what the bets won.
-    trace : float array (rounds,)
-        Logarithm of the wealth of all bets against claim `low`, after each round.
-    """
-    gained, trace = np.zeros_like(log[..., :-1, :]), [np.empty(0)]
-    step = max(_AT_ONCE // size, 1) * size
-    for first in range(0, reports, step):
-        part = slice(first, min(first + step, reports))
-        won, total = np.ones_like(gained), np.empty((part.stop - first) // size)
-        start = log[..., low].copy()
-        start[..., :-1] += gained[..., low]
-        scale = start.max()
-        play(part, np.exp(start - scale), won, total)
-        gained += np.log(won)
-        trace.append(np.log(total) + scale)
-    return gained, np.concatenate(trace)
+        Returns
+        -------
+        gained : float array (..., bets + 1, g)
+            Logarithms of what the bets won.
+        trace : float array (rounds,)
+            Logarithm of the wealth of all bets against claim `at`, after each round.
+        """
+        gained, trace = np.zeros_like(log), [np.empty(0)]
+        bets, step = gained[..., :-1, :], max(_AT_ONCE // self.size, 1) * self.size
+        for first in range(0, reports, step):
+            part = slice(first, min(first + step, reports))
+            won, total = np.ones_like(bets), np.empty((part.stop - first) // self.size)
+            start = log[..., at] + gained[..., at]
+            scale = start.max()
+            play(part, np.exp(start - scale), won, total)
+            bets += np.log(won)
+            trace.append(np.log(total) + scale)
+        return gained, np.concatenate(trace)
 
 
 def gains(epsilon: float, delta: float) -> tuple[float, float]:

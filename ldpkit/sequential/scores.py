@@ -23,7 +23,7 @@ from ..jit import kernel
 from ..types import Array
 from .counts import NUMBER, Counts
 from .models import Odds, fitted, likely
-from .players import SHARES, Player, in_parts, taken
+from .players import SHARES, Player, taken
 from .records import Records
 from .tallies import ONE, ZERO
 
@@ -62,15 +62,15 @@ def _mark(rows: Array, keys: Array, known: Array, out: Array) -> None:
 
 @kernel
 def _play(
-    scores: Array, sides: Array, size: int, product: bool, low: int, grown: Array, delta: float,
-    balance: Array, start: Array, won: Array, total: Array,
+    scores: Array, sides: Array, size: int, product: bool, low: int, at: int, grown: Array,
+    delta: float, balance: Array, start: Array, won: Array, total: Array,
 ) -> None:  # fmt: skip
     """Multiply the wealth `won` (questions, shares, claims) by the factors of rounds.
 
-    `scores` (n, questions, shares) are probabilities of input d. No bet is made on reports of input
-    -1. A round has `size` reports, whose factors are a `product` or averaged. Bets are made against
-    the claims from number `low` on. `total` receives the wealth against this claim after every
-    round, for bets whose wealth was `start` (questions, shares + 1).
+    `scores` (n, questions, shares) are probabilities of input d. A round has `size` reports, whose
+    factors are a `product` or averaged. Bets are made against the claims from number `low` on.
+    `total` receives the wealth against claim `at` after every round, for bets whose wealth was
+    `start` (questions, shares + 1).
     """
     questions, many = scores.shape[1], scores.shape[2]
     others = max(questions - 1, 1)
@@ -85,13 +85,12 @@ def _play(
                         continue
                     now = 1.0 if product else 0.0
                     for i in range(r * size, r * size + size):
-                        second, one = sides[i] != d, 1.0
-                        if sides[i] >= 0:
-                            one = soft_factor(scores[i, d, s], mu, grown[c], delta, second)
-                            one = 1 + (one - 1) / others if second else one
+                        second = sides[i] != d
+                        one = soft_factor(scores[i, d, s], mu, grown[c], delta, second)
+                        one = 1 + (one - 1) / others if second else one
                         now = now * one if product else now + one / size
                     won[d, s, c] *= max(now, 1e-300)
-                total[r] += start[d, s] * won[d, s, low]
+                total[r] += start[d, s] * won[d, s, at]
 
 
 class Scores(Player):
@@ -133,14 +132,14 @@ class Scores(Player):
         self.learned, self._blocks, self._next, self._low = 0, 0, _FIRST, 0
         self._memory: list[tuple[Records, Array]] = []  # the first part was learned
         self._scores = np.empty((0, questions, len(SHARES)))
-        self._seen = Records(0).finished(), np.empty(0, int), np.empty(0, int)
+        self._seen = Records.none(), np.empty(0, int)
 
     # --- a round ----------------------------------------------------------------------------------
 
     def see(self, found: Records, reports: Any, sides: Array) -> None:
         """Score the reports of rounds, of which `found` are the records."""
-        idle = self._idle(sides.size // self.size) * self.size
-        self._seen = found, sides, np.where(np.arange(sides.size) < idle, -1, sides)
+        self._watch(sides.size // self.size)
+        self._seen = found, sides
         if self.models and not np.isnan(self.balance[:, self._low :]).all():
             table = self._table(found)
             likelihood = np.asarray(sum(w * likely(odds(table)) for w, odds in self.models))
@@ -148,46 +147,41 @@ class Scores(Player):
         else:
             self._scores = np.full((sides.size, *self._scores.shape[1:]), 0.5)
 
-    def trace(self, at: int) -> Array:
-        """Return the logarithm of the wealth against one claim after each of the rounds seen."""
-        log, sides = (self.shares + self.now)[:, :, [at]], self._seen[2]
-        given = self.grid[[at]], self.balance[:, [at]]
-        return np.asarray(self.base[at] + self._played(self._scores, sides, *given, log)[1])
+    def _win(self, reports: Array, at: int, low: int) -> tuple[Array, Array]:
+        self._low, own = low, (self._scores[reports], self._seen[1][reports])
+        return self._played(*own, self.grid, self.balance, self.shares + self.now, at, low)
 
-    def play(self, used: int, at: int = 0, low: int = 0) -> None:
-        """Bet on the first `used` of the rounds seen, against the claims from number `low` on.
-
-        If a block of the counts has ended, share the wealth anew, and learn.
-        """
-        (found, sides, fresh), self._low = self._seen, low
-        n = used * self.size
-        self.rounds += used
-        given = self._scores[:n], fresh[:n], self.grid, self.balance
-        self.now[:, :-1] += self._played(*given, self.shares + self.now, low)[0]
+    def keep(self) -> int:
+        """Keep the last bet; if a block of the counts has ended, share the wealth and learn."""
+        rounds, (found, sides) = super().keep(), self._seen
+        n = rounds * self.size
         self._memory.append((found.between(0, n), sides[:n]))
         if self.counts.blocks > self._blocks:
             self._blocks = self.counts.blocks
             self._settle()
+        return rounds
 
     def _played(
-        self, scores: Array, sides: Array, grid: Array, balance: Array, log: Array, low: int = 0
-    ) -> tuple[Array, Array]:
-        """Return what the bets win, and the wealth after each round, as `in_parts` does."""
+        self, scores: Array, sides: Array, grid: Array, balance: Array, log: Array, at: int = 0,
+        low: int = 0,
+    ) -> tuple[Array, Array]:  # fmt: skip
+        """Return what the bets win, and the wealth after each round, as `_in_parts` does."""
         if np.isnan(balance[:, low:]).all():
-            total = np.logaddexp.reduce(log[:, :, low], axis=None)
-            return np.zeros_like(log[:, :-1]), np.full(sides.size // self.size, total)
+            total = np.logaddexp.reduce(log[:, :, at], axis=None)
+            return np.zeros_like(log), np.full(sides.size // self.size, total)
 
-        def part_played(part: slice, *wealth: Array) -> None:
-            self._multiply(scores[part], sides[part], grid, balance, low, *wealth)
+        def played(part: slice, *wealth: Array) -> None:
+            self._multiply(scores[part], sides[part], grid, balance, low, at, *wealth)
 
-        return in_parts(log, low, sides.size, self.size, part_played)
+        return self._in_parts(log, at, sides.size, played)
 
     def _multiply(
-        self, scores: Array, sides: Array, grid: Array, balance: Array, low: int, *wealth: Array
-    ) -> None:
-        """Play a part of the rounds, as `in_parts` describes it."""
-        given: Any = scores, sides, self.size, self.product, low, np.exp(grid), self.delta, balance
-        _play(*given, *wealth)
+        self, scores: Array, sides: Array, grid: Array, balance: Array, low: int, at: int,
+        *wealth: Array,
+    ) -> None:  # fmt: skip
+        """Play a part of the rounds, as `_in_parts` describes it."""
+        given: Any = scores, sides, self.size, self.product, low, at
+        _play(*given, np.exp(grid), self.delta, balance, *wealth)
 
     def _settle(self) -> None:
         """End a block: share the wealth anew, and learn if enough is new."""
@@ -251,7 +245,7 @@ class Scores(Player):
         digit &= (numbers["value"] > 0) & (numbers["value"] < 64)
         paths = np.concatenate([numbers["path"], numbers["path"][digit]])
         digits = np.append(np.full(len(numbers), -1), numbers["value"][digit]).astype(int)
-        out = np.full((found.reports, paths.size + keys.size + 1), math.nan)
+        out = np.full((found.whole.size, paths.size + keys.size + 1), math.nan)
         out[:, paths.size : -1], out[:, -1] = 0.0, found.whole
         _gather(found.rows, found.paths, found.values, found.words, paths, digits, out)
         _mark(found.category_rows, found.keys, keys, out[:, paths.size :])
@@ -270,7 +264,7 @@ class Scores(Player):
 
     def state(self, **more: Array) -> dict[str, Any]:
         """Return the state, for `restore`; JSON can hold it."""
-        parts = self._memory or [(Records(0).finished(), np.empty(0, int))]
+        parts = self._memory or [(Records.none(), np.empty(0, int))]
         memory = Records.joined([found for found, _ in parts])
         more |= {f"memory_{name}": getattr(memory, name) for name in _MEMORY}
         more["sides"] = np.concatenate([sides for _, sides in parts])
@@ -284,15 +278,15 @@ class Scores(Player):
             return taken(arrays, name, like, len(arrays[name]))
 
         sides = any_number("sides", np.empty(0, int))
-        memory = Records(sides.size).finished()
-        for name in _MEMORY:
-            setattr(memory, name, any_number(f"memory_{name}", getattr(memory, name)))
+        like = Records.none()
+        memory = Records(*(any_number(f"memory_{name}", getattr(like, name)) for name in _MEMORY))
         numbers, keys = self.columns
         self.columns = any_number("numbers", numbers), any_number("keys", keys)
         bets = self.balance[~np.isnan(self.balance)]
         checks.need(
             0 <= self.learned <= sides.size
-            and memory.sound()
+            and memory.sound
+            and memory.whole.size == sides.size
             and 0 <= self._low < self.grid.size
             and max(map(len, self.columns)) <= _COLUMNS
             and ((sides >= 0) & (sides < self.counts.inputs)).all()

@@ -16,9 +16,9 @@ from .. import checks
 from ..types import Array
 from .counts import TOP, VALUES, Counts, Ranking
 from .events import Entry
-from .players import Player, in_parts, taken
+from .players import Player, taken
 from .records import Records
-from .stakes import place, play
+from .stakes import Stakes, place, play
 from .tallies import AGREE, BINS, CATEGORY, DIFFER, SIGNED, SLOTS
 
 __all__ = ["PRIOR", "STRATEGIES", "Screen", "block_end"]
@@ -83,8 +83,8 @@ class Screen(Player):
 
     words = "every entry of the reports"
     _ARRAYS = (
-        *Player._ARRAYS, "asked", "_active", "_raw", "_placed", "_weights", "_hits", "_seen",
-        "_shown", "_since", "counts.reports", "counts.repeated", "counts._first", "counts._signs",
+        *Player._ARRAYS, *(f"stakes.{name}" for name in Stakes._fields), "asked", "_since",
+        "counts.reports", "counts.repeated", "counts._first", "counts._signs",
         "counts._coupled.events", "counts._coupled.reports", "counts.table.keys",
         "counts.table.counts", "counts.table.last", "counts.table.door", "counts.paths.missed",
     )  # fmt: skip
@@ -102,17 +102,13 @@ class Screen(Player):
         self.counts = Counts(inputs, values, size)
         self.grown, self.claim, self.late = np.exp(grid), (epsilon, delta), late
         bets, k = PRIOR.size - 1, inputs
-        self._raw, self._placed = (np.zeros((bets, k, grid.size)) for _ in range(2))
-        self._weights, self._hits = (np.zeros((bets, k, k)) for _ in range(2))
-        self._shown, self._since = (np.zeros((bets, k, k)) for _ in range(2))
-        self._hits[len(_TOPS) :] = np.where(np.eye(k, dtype=bool), *_NEW)
-        self._seen, self.asked = np.zeros(1), np.zeros(k)
-        self._active = np.zeros((bets, k), bool)
+        self.stakes = Stakes.none(bets, k, grid.size)
+        self.stakes.hits[len(_TOPS) :] = np.where(np.eye(k, dtype=bool), *_NEW)
+        self._since, self.asked = np.zeros((bets, k, k)), np.zeros(k)
         self.chosen: list[tuple[Array, int, int]] = []
         self.report: Any = None
         self._before, self._end = 0, block_end(0)
-        none = np.empty(0, int)
-        self._waiting: tuple[Array, Array, Array] = none, none, none
+        self._next = self.stakes
         self._evidence: tuple[int, list[tuple[Array, int, int]]] = 0, []
         self._leading: tuple[Entry, int, int] | None = None
 
@@ -137,83 +133,62 @@ class Screen(Player):
         sides : int array (n,)
             The input of each report.
         """
-        rounds = len(sides) // self.size
-        played, compared = np.arange(self._idle(rounds), rounds), sides
+        self._watch(len(sides) // self.size)
+        compared = sides
         if self.late:
             compared = np.append(self._before, sides[:-1])
-            played = played[(self.rounds + played) % 2 == 1]
-        fresh = np.zeros(rounds, bool)
-        fresh[played] = True
-        compared = np.where(np.repeat(fresh, self.size), compared, -1)
-        self._waiting = played, self.counts.see(found, compared), compared
-        self._last, self._reports = sides, reports
+            self._fresh &= (self.rounds + np.arange(sides.size)) % 2 == 1
+        compared = np.where(np.repeat(self._fresh, self.size), compared, -1)
+        self._seen = self.counts.see(found, compared), compared, sides, reports
 
-    def trace(self, at: int) -> Array:
-        """Return the logarithm of the wealth against one claim after each of the rounds seen."""
-        (played, flags, _), claim = self._waiting, slice(at, at + 1)
-        state = (self._raw[:, :, claim], self._weights, self._placed[:, :, claim], self._hits,
-                 self._seen, self._shown)  # fmt: skip
-        won = self._played(flags.shape[0], claim, 0, [array.copy() for array in state])[1]
-        wealth = np.append(self.log[at], won + self.base[at])
-        rounds = np.arange(flags.shape[0] // self.size)
-        return np.asarray(wealth[np.searchsorted(played, rounds, "right")])
+    def _win(self, reports: Array, at: int, low: int) -> tuple[Array, Array]:
+        flags, sides = (part[reports] for part in self._seen[:2])
+        self._next = self.stakes.copied()
 
-    def play(self, used: int, at: int = 0, low: int = 0) -> None:
-        """Bet on the first `used` of the rounds seen, and end a block that is full.
+        def played(part: slice, *wealth: Array) -> None:
+            rounds: Any = flags[part], sides[part], self.size, self.product, low, at
+            play(*rounds, self.grown, self.claim[1], self._next, *wealth)
 
-        Bets are made against the claims from number `low` on. The events that have won most against
-        claim number `at` are kept for `leading`, with a report that shows one of them.
+        return self._in_parts(self.shares + self.now, at, sides.size, played)
+
+    def keep(self) -> int:
+        """Keep the last bet, and end a block that is full.
+
+        The events that have won most against the claim of the bet are kept for `leading`, with a
+        report that shows one of them.
         """
-        n = used * self.size
-        _, flags, sides = self._waiting
-        state = self._raw, self._weights, self._placed, self._hits, self._seen, self._shown
-        self.now[:-1] += self._played(n, slice(None), low, state)[0]
-        self.asked += np.bincount(sides[:n][sides[:n] >= 0], minlength=self.asked.size)
+        n, (flags, compared, sides, reports) = super().keep() * self.size, self._seen
+        self.stakes, at = self._next, self._tried[1]
+        self.asked += np.bincount(compared[:n][compared[:n] >= 0], minlength=self.asked.size)
         best, events = self.leader(at)
         showing = np.flatnonzero((flags[:n] >> best & 1).any(axis=1))
         if showing.size:
             self._evidence = best, [(row, d, self.counts.key(row)) for row, d in events]
-            self.report = self._reports[showing[-1]]
-        self.rounds += used
-        if used:
-            self._before = int(self._last[n - 1])
+            self.report = reports[showing[-1]]
+        if n:
+            self._before = int(sides[n - 1])
         seen = int(self.counts.reports.sum())
         if seen >= self._end:
             self._settle()
             self._end = block_end(seen)
-
-    def _played(self, n: int, claims: slice, low: int, state: Any) -> tuple[Array, Array]:
-        """Return what the strategies win by the first n reports, and the wealth after each round.
-
-        The arrays of `state` change as the kernel `play` describes.
-        """
-        _, flags, sides = self._waiting
-        fresh = sides[:n] >= 0
-        flags, sides = flags[:n][fresh], sides[:n][fresh]
-
-        def part_played(part: slice, *wealth: Array) -> None:
-            rounds: Any = flags[part], sides[part], self.size, self.product, low
-            given: Any = self.grown[claims], self.claim[1], self._active
-            play(*rounds, *given, *state, *wealth)
-
-        log = (self.shares + self.now)[:, claims]
-        return in_parts(log, low, sides.size, self.size, part_played)
+        return n // self.size
 
     def _settle(self) -> None:
         """End a block: share the wealth anew, and choose the events of the next block."""
         rankings = self.counts.end_block(*self.claim)
         self.share()
-        unions, k = self._hits[len(_TOPS) :], self.asked.size
+        stakes, k = self.stakes, self.asked.size
+        unions = stakes.hits[len(_TOPS) :]
         unions *= _KEEP
         unions += (1 - _KEEP) * np.where(np.eye(k, dtype=bool), *_NEW)
-        self._seen *= _KEEP
-        self._raw[:], self._active[:] = 0.0, False
+        stakes.seen[0] *= _KEEP
+        stakes.raw[:], stakes.active[:] = 0.0, False
         before = [(*row[1:4], d, s) for row, d, s in self.chosen if s < len(_TOPS)]
         self.chosen = [*self._choose(rankings)]
         for row, d, s in self.chosen:
             if s < len(_TOPS) and (*row[1:4], d, s) not in before:
-                self._shown[s, d], self._since[s, d] = 0, self.asked
-            self._active[s, d] = True
+                stakes.shown[s, d], self._since[s, d] = 0, self.asked
+            stakes.active[s, d] = True
         self.counts.choose(self.chosen)
 
     def _choose(self, rankings: tuple[Ranking, ...]) -> Iterator[tuple[Array, int, int]]:
@@ -231,12 +206,12 @@ class Screen(Player):
             for d in range(k):
                 rows = [row for row in rankings[which].events[1, d] if row[0] >= least]
                 if rows:
-                    sizes = np.full(k, float(self._seen[0]) / k)
-                    self._place(s, d, self._hits[s, d] / sizes, sizes, 0.0)
+                    sizes = np.full(k, float(self.stakes.seen[0]) / k)
+                    self._place(s, d, self.stakes.hits[s, d] / sizes, sizes, 0.0)
                 yield from ((row, d, s) for row in rows)
 
     def _place(self, s: int, d: int, rates: Array, sizes: Array, caution: float) -> None:
-        own = self._weights[s, d], self._raw[s, d]
+        own = self.stakes.weights[s, d], self.stakes.raw[s, d]
         place(rates, sizes, caution, d, self.grown, 0, self.claim[1], *own)
 
     # --- what has won -----------------------------------------------------------------------------
@@ -276,7 +251,10 @@ class Screen(Player):
         if self._leading is None:
             return None
         entry, question, best = self._leading
-        shown, asked = self._shown[best, question].copy(), self.asked - self._since[best, question]
+        shown, asked = (
+            self.stakes.shown[best, question].copy(),
+            self.asked - self._since[best, question],
+        )
         return entry, question, shown, asked
 
     # --- to stop and continue ---------------------------------------------------------------------
@@ -300,7 +278,7 @@ class Screen(Player):
 
     def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
         """Continue from the `state` of another screen, see `Kept.restore`."""
-        counts, k, bets = self.counts, self.asked.size, len(self._raw)
+        counts, k, bets = self.counts, self.asked.size, len(self.stakes.raw)
         n = checks.integer("paths of the state", state["paths"], 0, SLOTS)
         counts.paths.used[0] = n
         arrays = super().restore(state)

@@ -30,16 +30,41 @@ By Ville's inequality the sum ever reaches 1/alpha with probability at most alph
 """
 
 import math
+from collections import namedtuple
 
 import numpy as np
 
 from ..jit import kernel
 from ..types import Array
 
-__all__ = ["MOST", "bounded", "place", "play", "promise", "spread", "stake"]
+__all__ = ["MOST", "Stakes", "bounded", "place", "play", "promise", "spread", "stake"]
 
 MOST = 0.98
 """Largest stake, as a share of the stake with which one report could cost the whole wealth."""
+
+
+class Stakes(namedtuple("Stakes", "active raw placed weights hits seen shown")):
+    """Stakes of several strategies, which adapt to the reports.
+
+    `active` (strategies, k) marks the questions of each strategy. `raw` and `placed` (strategies,
+    k, claims) are the stakes before and after `bounded`. `weights` (strategies, k, k) holds the
+    weights of the inputs in each question. `hits` (strategies, k, k) counts how often each input
+    showed the set of a question in `seen` reports. Strategies that start with positive hits adapt
+    their stakes to them. `shown` has the shape of `hits` and counts for all strategies.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def none(cls, strategies: int, k: int, claims: int) -> "Stakes":
+        """Return stakes of strategies that do not bet."""
+        raw, counts = np.zeros((strategies, k, claims)), np.zeros((strategies, k, k))
+        active = np.zeros((strategies, k), bool)
+        return cls(active, raw, raw.copy(), counts, counts.copy(), np.zeros(1), counts.copy())
+
+    def copied(self) -> "Stakes":
+        """Return stakes that change on their own."""
+        return Stakes(*(part.copy() for part in self))
 
 
 @kernel
@@ -126,12 +151,13 @@ def place(
 
 
 @kernel
-def bounded(raw: Array, weights: Array, grown: Array, low: int, placed: Array) -> int:
-    """Lower the stakes of all questions (k, claims) until no report can cost the whole wealth.
+def bounded(stakes: Stakes, s: int, grown: Array, low: int) -> int:
+    """Lower the stakes of strategy s until no report can cost the whole wealth.
 
     This is done against the claims from number `low` on. Return the number of the first claim
     against which no stake is left.
     """
+    raw, placed, weights = stakes.raw[s], stakes.placed[s], stakes.weights[s]
     k = weights.shape[0]
     for c in range(low, grown.size):
         most, total, before = 0.0, 0.0, 0.0
@@ -152,26 +178,21 @@ def bounded(raw: Array, weights: Array, grown: Array, low: int, placed: Array) -
 
 @kernel
 def play(
-    flags: Array, sides: Array, size: int, product: bool, low: int, grown: Array, delta: float,
-    active: Array, raw: Array, weights: Array, placed: Array, hits: Array, seen: Array,
-    shown: Array, start: Array, won: Array, total: Array,
+    flags: Array, sides: Array, size: int, product: bool, low: int, at: int, grown: Array,
+    delta: float, stakes: Stakes, start: Array, won: Array, total: Array,
 ) -> None:  # fmt: skip
     """Multiply the wealth `won` (strategies, claims) by the factors of rounds.
 
     A round has `size` reports, whose factors are a `product` or averaged. Bets are made against the
-    claims from number `low` on. `active` (strategies, k) marks the questions of each strategy.
-    `raw` and `placed` (strategies, k, claims) are the stakes before and after `bounded`.
-    `weights` (strategies, k, k) holds the weights of the inputs in each question. `hits`
-    (strategies, k, k) counts how often each input showed the set of a question in `seen` reports.
-    Strategies that start with positive hits adapt their stakes to them. `shown` has the shape of
-    `hits` and counts for all strategies. `total` receives the wealth against the first of the
-    claims after every round, for strategies whose wealth was `start`.
+    claims from number `low` on. `stakes` adapt to the reports. `total` receives the wealth against
+    claim `at` after every round, for strategies whose wealth was `start`.
     """
+    raw, placed, weights, hits = stakes.raw, stakes.placed, stakes.weights, stakes.hits
     k = flags.shape[1]
     now, each, rates, sizes = np.empty(grown.size), np.empty(grown.size), np.empty(k), np.empty(k)
     ends = np.full(won.shape[0], grown.size)
     for s in range(won.shape[0]):
-        ends[s] = bounded(raw[s], weights[s], grown, low, placed[s])
+        ends[s] = bounded(stakes, s, grown, low)
     for n in range(total.size):
         total[n] = start[-1]
         for s in range(won.shape[0]):
@@ -194,21 +215,21 @@ def play(
                         now[c] = now[c] * each[c] if product else now[c] + each[c] / size
                 for c in range(low, end):
                     won[s, c] *= now[c]
-            total[n] += start[s] * won[s, low]
-        seen[0] += size
+            total[n] += start[s] * won[s, at]
+        stakes.seen[0] += size
         for s in range(won.shape[0]):
             bit, changed = np.uint16(1 << s), False
             for i in range(n * size, n * size + size):
                 for d in range(k):
                     if flags[i, d] & bit != 0:
-                        shown[s, d, sides[i]] += 1
+                        stakes.shown[s, d, sides[i]] += 1
                         if hits[s, d, d] > 0:
                             hits[s, d, sides[i]] += 1
                             changed = True
             if changed:
                 for d in range(k):
-                    if active[s, d]:
-                        rates[:] = k * hits[s, d] / seen[0]
-                        sizes[:] = seen[0] / k
+                    if stakes.active[s, d]:
+                        rates[:] = k * hits[s, d] / stakes.seen[0]
+                        sizes[:] = stakes.seen[0] / k
                         place(rates, sizes, 0.0, d, grown, low, delta, weights[s, d], raw[s, d])
-                ends[s] = bounded(raw[s], weights[s], grown, low, placed[s])
+                ends[s] = bounded(stakes, s, grown, low)

@@ -12,13 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy
 
 from .. import betting, checks
 from ..auditors.result import in_the_clear
 from ..jit import kernel
 from ..types import Array, Rates
-from .players import SHARES, Kept
+from .players import MOST, SHARES, Kept, Player
 
 __all__ = ["IDLE", "SURE", "Wealth", "Tracks", "grid"]
 
@@ -30,7 +29,6 @@ SURE = 0.9
 
 _STEPS, _WIDEST, _TOP = 100, 0.02, 12.0
 _LEAST = 1e-300  # smallest factor of a bet, because a bet never recovers from a factor of 0
-_MOST = 1e15  # no audit reaches such a logarithm of wealth
 
 
 def grid(claim: float) -> Array:
@@ -59,7 +57,7 @@ def _after(factors: Array, wealth: Array, symbols: Array) -> Array:
     return totals
 
 
-class Tracks(Kept):
+class Tracks(Player):
     """Wealth of the bets on given events, against every epsilon of a grid.
 
     Parameters
@@ -83,8 +81,8 @@ class Tracks(Kept):
         The rates of every track that the bets assume; NaN if they assume none.
     """
 
-    late = False
-    _ARRAYS = ("base", "past", "now", "shares", "counts", "believed")
+    _ARRAYS = (*Player._ARRAYS, "counts", "believed")
+    _POWER, _AGAIN = 1.0, 0.0
 
     def __init__(
         self, grid: Array, delta: float, rates: Sequence[Rates | None], coins: bool = False,
@@ -96,18 +94,12 @@ class Tracks(Kept):
         plain = np.append(np.full(lines, 1 / lines), learned * even if joint else [])
         sure = np.append((1 - SURE) * plain[:lines], [0.0, SURE] if joint else [])
         prior = np.array([plain if r is None or not joint else sure for r in rates])
-        prior /= prior.sum(axis=1, keepdims=True) * len(prior)
-        with np.errstate(divide="ignore"):
-            self._prior = np.log(prior)
+        super().__init__(prior / prior.sum(axis=1, keepdims=True) / len(prior), grid.size, 1, True)
         self.counts = np.zeros((len(rates), 5), np.int64)
         self.believed = np.full((len(rates), 2), np.nan)
-        size = (grid.size, *prior.shape)
-        self.base, self.past, self.now = np.zeros(grid.size), np.zeros(size), np.zeros(size)
-        self.shares = np.broadcast_to(self._prior, size).copy()
-        self._symbols = np.empty((len(rates), 0), np.uint8)
-        self._gains = np.zeros((*size, 5))  # logarithms of factors
+        self._gains = np.zeros((*self.now.shape, 5))  # logarithms of factors
         linear = [betting.linear(betting.STAKES, g, delta, coins=self.coins) for g in grid]
-        self._gains[:, :, :lines, :IDLE] = np.log(linear)[:, None]
+        self._gains[:, :lines, :, :IDLE] = np.log(linear).swapaxes(0, 1)
         for track, pair in enumerate(rates):
             if pair is not None:
                 self.believe(track, pair)
@@ -115,16 +107,9 @@ class Tracks(Kept):
     def believe(self, track: int, rates: Rates) -> None:
         """Assume these rates in the bets of a track from now on, if any of its bets use rates."""
         lines, self.believed[track] = len(betting.STAKES), rates
-        for bet, share in zip(range(lines, self._gains.shape[2]), SHARES):
+        for bet, share in zip(range(lines, self._gains.shape[1]), SHARES):
             factors = betting.joint(*rates, self.grid, self.delta, share, coins=self.coins)
-            self._gains[:, track, bet, :IDLE] = np.log(np.maximum(factors, _LEAST))
-
-    @property
-    def log(self) -> Array:
-        """Logarithm of the wealth against every claim, float array (g,)."""
-        each = self.shares + self.now
-        top = each.max(axis=(1, 2), keepdims=True)
-        return np.asarray(self.base + top[:, 0, 0] + np.log(np.exp(each - top).sum(axis=(1, 2))))
+            self._gains[track, bet, :, :IDLE] = np.log(np.maximum(factors, _LEAST))
 
     def hits(self, track: int) -> tuple[int, int, int, int]:
         """Return how often an event was seen with the first and with the second input, and the
@@ -137,33 +122,29 @@ class Tracks(Kept):
 
     def see(self, symbols: Array) -> None:
         """Take the symbols of the next rounds, uint8 array (tracks, n)."""
-        self._symbols = symbols
+        self._watch(symbols.shape[1])
+        self._fresh[:], self._symbols = True, symbols  # no event was chosen by counted reports
 
-    def trace(self, at: int) -> Array:
-        """Return the logarithm of the wealth against one claim after each of the rounds seen."""
-        start = self.base[at] + self.shares[at] + self.now[at]
+    def _win(self, reports: Array, at: int, low: int) -> tuple[Array, Array]:
+        symbols = self._symbols[:, : reports.size]
+        seen = np.array([np.bincount(row, minlength=5) for row in symbols])
+        start = (self.shares + self.now)[:, :, at]
         scale = float(start.max())
-        factors = np.exp(np.ascontiguousarray(np.swapaxes(self._gains[at], 1, 2)))
+        factors = np.exp(np.ascontiguousarray(self._gains[:, :, at].swapaxes(1, 2)))
         with np.errstate(divide="ignore"):
-            return np.log(_after(factors, np.exp(start - scale), self._symbols)) + scale
+            trace = np.log(_after(factors, np.exp(start - scale), symbols)) + scale
+        return np.einsum("ts,tbgs->tbg", seen, self._gains), trace
 
-    def play(self, used: int, at: int = 0, low: int = 0) -> None:
-        """Bet on the first `used` of the rounds seen."""
-        seen = np.array([np.bincount(row[:used], minlength=5) for row in self._symbols])
-        self.counts += seen
-        self.now += np.einsum("ts,gtbs->gtb", seen, self._gains)
-
-    def settle(self) -> None:
-        """End a block: share the wealth anew among the bets, by what each has won."""
-        self.base, self.past = self.log, self.past + self.now
-        shares = self._prior + self.past
-        self.shares = shares - scipy.special.logsumexp(shares, axis=(1, 2), keepdims=True)
-        self.now = np.zeros_like(self.now)
+    def keep(self) -> int:
+        """Keep the last bet, and count its symbols."""
+        n = super().keep()
+        self.counts += [np.bincount(row[:n], minlength=5) for row in self._symbols]
+        return n
 
     def each(self, at: int) -> Array:
         """Return the logarithm of the wealth of every track against one claim."""
-        weights = self._prior - scipy.special.logsumexp(self._prior, axis=1, keepdims=True)
-        return np.asarray(scipy.special.logsumexp(weights + (self.past + self.now)[at], axis=1))
+        own = self._prior[:, :, 0] - np.logaddexp.reduce(self._prior[:, :, 0], axis=1)[:, None]
+        return np.logaddexp.reduce(own + (self.own + self.now)[:, :, at], axis=1)
 
     def sure(self, reports: int) -> Array:
         """Return the logarithm of the wealth that a gross leak would have won, float array (g,).
@@ -173,16 +154,13 @@ class Tracks(Kept):
         """
         hits = in_the_clear(reports)
         none, shown = (2, 1) if self.coins else (0, 2)  # if delta > 0, `none` costs wealth too
-        lines = self._gains[:, 0, : len(betting.STAKES)]
-        won = hits * lines[:, :, shown] + (reports - hits * (not self.coins)) * lines[:, :, none]
-        return np.asarray(scipy.special.logsumexp(won, axis=1) - math.log(
-            won.shape[1] * len(self.counts)))  # fmt: skip
+        lines = self._gains[0, : len(betting.STAKES)]
+        won = hits * lines[..., shown] + (reports - hits * (not self.coins)) * lines[..., none]
+        return np.logaddexp.reduce(won, axis=0) - math.log(len(won) * len(self.counts))
 
     def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
         """Continue from the `state` of other tracks, see `Kept.restore`."""
         arrays = super().restore(state)
-        for name in ("base", "past", "now"):
-            checks.reals(name, arrays[name], -_MOST, _MOST)
         for track in np.flatnonzero(~np.isnan(self.believed[:, 0])).tolist():
             p, q = self.believed[track].tolist()
             self.believe(track, (p, q))
@@ -254,14 +232,16 @@ class Wealth(Kept):
         int
             Number of rounds that were used.
         """
-        used = n
+        at, low, used = self._target, min(self.reached, self._target), n
+        trace = self._mixed([player.bet(n, at, low) for player in self.players])
         if watched and self.at is not None:
-            trace = self._mixed([player.trace(self.at) for player in self.players])
-            read = (self.rounds + 1 + np.arange(used)) % self.couple == 0
+            read = (self.rounds + 1 + np.arange(n)) % self.couple == 0
             won = np.flatnonzero(read & (trace >= self.goal + 1e-9))
-            used = int(won[0]) + 1 if won.size else used
-        for player in self.players:  # a rejected claim stays rejected, so no bet on it is needed
-            player.play(used, self._target, min(self.reached, self._target))
+            used = int(won[0]) + 1 if won.size else n
+        for player in self.players:
+            if used < n:
+                player.bet(used, at, low)
+            player.keep()
         self.rounds += used
         if self.rounds % self.couple:
             return used
@@ -311,8 +291,7 @@ class Wealth(Kept):
     @property
     def each(self) -> Array:
         """Logarithm of the wealth of every track, then of every other player, against the claim."""
-        at = self._target
-        return np.hstack([p.each(at) if isinstance(p, Tracks) else p.log[at] for p in self.players])
+        return np.hstack([player.each(self._target) for player in self.players])
 
     def most(self, reports: int) -> float:
         """Return the largest epsilon that the tracks would refute for a gross leak.
@@ -337,5 +316,6 @@ class Wealth(Kept):
         self.won = -math.inf if state["won"] is None else float(state["won"])
         checks.integer("reached", self.reached, 0, self.grid.size)
         checks.integer("rounds", self.rounds, 0)
-        checks.reals("wealth", [*self.total, *self.most_won, self.log, *self.each], -_MOST, _MOST)
+        wealth = [*self.total, *self.most_won, self.log, *self.each]
+        checks.reals("wealth", wealth, -MOST, MOST)
         return arrays
