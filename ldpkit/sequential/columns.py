@@ -57,25 +57,11 @@ def read(reports: Iterable[Any], first: int = 0, named: bool = False, size: int 
     -------
     Records
     """
-    table = _table(reports)
-    given: Any = rows(reports) if table is None else table
+    given = rows(reports)
     n, text = len(given), named and type(given[0]) is str
     reader = _Reader(n, ("the text" if text else "the report") if named else None)
-    start = Places(np.arange(n), np.full(n, ROOT), np.zeros(n, U))
-    if table is None:
-        reader.read(start, given)
-    else:
-        reader.table(start, table)
+    reader.read(Places(np.arange(n), np.full(n, ROOT), np.zeros(n, U)), given)
     return reader.finished(first, size)
-
-
-def _table(reports: Any) -> Array | None:
-    """Return rows of numbers as an array, if that loses nothing; otherwise ``None``."""
-    table = reports if isinstance(reports, np.ndarray) else np.empty(0)
-    if table.ndim != 2 or 0 in table.shape or table.dtype.itemsize > 8:
-        return None
-    small = table.dtype.kind == "u" and table.dtype.itemsize < 8
-    return np.ascontiguousarray(table) if small or table.dtype.kind in "bif" else None
 
 
 def _coded(values: list[Any]) -> Array:
@@ -106,10 +92,6 @@ def _sizes(values: list[Any]) -> Array:
 class _Reader(Writer):
     """Writer that reads the entries of reports, all of one depth and type at once."""
 
-    def __init__(self, reports: int, name: str | None) -> None:
-        super().__init__(reports, name)
-        self._deeper: list[tuple[Places, Array, list[Any]]] = []
-
     def deeper(self, at: Places, values: list[Any], codes: Array | None = None) -> None:
         """Read entries later, with all others of their depth."""
         self._deeper.append((at, _coded(values) if codes is None else codes, values))
@@ -117,7 +99,7 @@ class _Reader(Writer):
     def read(self, at: Places, values: list[Any]) -> None:
         """Read entries, and all that is inside of them."""
         kinds = self.texts, self.lists, self.tables, self.nulls
-        self.deeper(at, values)
+        self._deeper = [(at, _coded(values), values)]
         while self._deeper:
             places, codes, parts = zip(*self._deeper)
             at, self._deeper = Places(*map(np.concatenate, zip(*places))), []
@@ -129,13 +111,6 @@ class _Reader(Writer):
                     self.numbers(*own, code)
                 else:
                     kinds[code - _TEXT](*own)
-
-    def table(self, at: Places, table: Array) -> None:
-        """Read rows of numbers as `read` does."""
-        flat, sizes = table.ravel(), np.full(len(table), table.shape[1])
-        code = {"b": TRUTH, "f": REAL}.get(table.dtype.kind, INTEGER)
-        inner = self.entries(at, sizes, np.full(flat.size, code), flat.astype(float))
-        self.numbers(inner, flat, code)
 
     def numbers(self, at: Places, values: Any, code: int) -> None:
         """Record numbers of one type; integers beyond 64 bits are read later, in parts."""

@@ -256,12 +256,11 @@ class Counts:
         The words are taken from a report that shows the event, and are empty if it does not. `key`
         is the earlier return value of `key` for this event.
         """
-        row = isinstance(report, (np.ndarray, np.void))  # a row of a table, not several reports
-        found = read(np.array([report]) if row else [report], named=True)
+        found = read([report], named=True)
         kind, place, value = int(event[1]), int(event[2]), float(event[3])
         if kind == CATEGORY:
             return found.events.get(key or self.key(event), "")
-        names = found.names or {}
+        names = found.names
         name = names.get(int(self.paths.hashes[place]), "")
         if not name:
             return ""

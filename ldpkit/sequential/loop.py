@@ -305,9 +305,9 @@ class Run(Kept):
         """Read the reports of some rounds, and show their records to the players that learn."""
         at, size = np.arange(part.start, part.stop), chosen.shape[1]
         if self.live:
-            given = _each(picked(reports, at))
+            given = rows(picked(reports, at))
         else:
-            own = [_each(picked(some, at)) for some in reports]
+            own = [rows(picked(some, at)) for some in reports]
             given = [*itertools.chain.from_iterable(zip(*own))]
         records = read(given, self.rounds * size, size=size)
         for player in self.wealth.players:
@@ -390,12 +390,6 @@ class Run(Kept):
         with np.errstate(all="ignore"):  # numbers out of range are refused afterwards
             self.wealth.restore(state["wealth"])
         return arrays
-
-
-def _each(reports: Reports) -> Any:
-    """Return reports as a list, or a table of numbers as it is."""
-    table = isinstance(reports, np.ndarray) and reports.ndim == 2 and reports.dtype.kind in "biuf"
-    return reports if table else rows(reports)
 
 
 def _size(reports: Reports) -> int:

@@ -65,7 +65,6 @@ _FRESH = 20  # so many changing answers repeat by chance with probability 2^-20 
 _AT_ONCE = 128  # reports
 MOST = 1e15  # no audit reaches such a logarithm of wealth
 _LARGEST = 2**29  # largest number of bytes of all arrays of a state
-_SPARSE = 2**16  # larger arrays that hold hardly anything but zeros are kept without the zeros
 
 
 class Kept:
@@ -105,13 +104,9 @@ class Kept:
 
 def _packed(arrays: Mapping[str, Array]) -> str:
     """Return arrays as one text, which JSON can hold."""
-    parts: Any = dict(arrays)
-    for name, array in arrays.items():
-        if array.size > _SPARSE and np.count_nonzero(array) < array.size // 16:
-            places = np.flatnonzero(array)
-            parts |= {name: array.ravel()[places], f"{name} at": places}
     file = io.BytesIO()
-    np.savez_compressed(file, **parts)
+    packed: Any = dict(arrays)
+    np.savez_compressed(file, **packed)
     return base64.b64encode(file.getvalue()).decode()
 
 
@@ -133,13 +128,6 @@ def taken(arrays: Mapping[str, Array], name: str, like: Array, rows: int | None 
     With `rows`, the length of the first axis has to be that number instead.
     """
     new, shape = arrays[name], like.shape if rows is None else (rows, *like.shape[1:])
-    places = arrays.get(f"{name} at")
-    if places is not None and places.dtype == int and places.shape == new.shape:
-        inside = ((places >= 0) & (places < like.size)).all()
-        checks.need(inside, f"state must hold {name} below {like.size:,}, got other places")
-        full = np.zeros(like.size, new.dtype)
-        full[places] = new
-        new = full.reshape(like.shape)
     checks.need(
         new.shape == shape and new.dtype == like.dtype,
         f"state must hold {name} of shape {shape}, got {new.dtype} of {new.shape}",

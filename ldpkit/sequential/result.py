@@ -412,7 +412,7 @@ def _last_bits(run: "Run") -> bool:
     report = run.screens[0].report if run.screens else None
     if report is None or not isinstance(entry, Entry) or entry.kind > ZERO or entry.value > _DIGITS:
         return False
-    found = read(np.array([report]) if isinstance(report, np.ndarray) else [report])
+    found = read([report])
     return bool((found.types[found.paths == np.uint64(entry.paths[0])] == REAL).any())
 
 
