@@ -63,8 +63,7 @@ class Run(Kept):
         Number of reports of each input in these rounds.
     """
 
-    _ARRAYS = ("asked",)
-    _NUMBERS = ("seed",)
+    _KEPT = ("asked", "seed", "seconds")
 
     def __init__(self, audit: Any, seed: int = 1, state: Row | None = None) -> None:
         mechanism: Any = audit.mechanism
@@ -362,17 +361,16 @@ class Run(Kept):
             **({} if audit.curve is None else {"curve": audit.curve.lines}),
         }
 
-    def state(self, **more: Array) -> Row:
+    def state(self) -> Row:
         """Return the state from which another process can continue; JSON can hold it."""
-        return super().state(**more) | {
+        return super().state() | {
             "about": self.about(),
             "rounds": self.rounds,
-            "seconds": self.seconds,
             "trajectory": [list(row) for row in self.trajectory],
             "wealth": self.wealth.state(),
         }
 
-    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from the `state` of another run of the same audit, see `Kept.restore`."""
         before = state["about"]
         now = self.about(before)
@@ -382,14 +380,13 @@ class Run(Kept):
             if before.get(name) != now.get(name)
         ]
         checks.need(not changed, f"state must be of the same audit: {'; '.join(changed)}")
-        arrays = super().restore(state)
-        checks.integer("seed", self.seed, 0)
-        checks.values(self.asked, 2**62, "asked")
-        self.seconds = checks.real("seconds", state["seconds"], 0)
+        super().restore(state)
         self.trajectory = [(int(a), float(b), float(c)) for a, b, c in state["trajectory"]]
         with np.errstate(all="ignore"):  # numbers out of range are refused afterwards
             self.wealth.restore(state["wealth"])
-        return arrays
+
+    def _sound(self) -> bool:
+        return min(self.seed, self.seconds, self.asked.min()) >= 0
 
 
 def _size(reports: Reports) -> int:

@@ -36,7 +36,7 @@ from ..types import Array
 
 __all__ = [
     "AGREE", "KNOWN", "SAME", "SHARE", "SHARES", "UNSEEDED", "Kept", "Player", "gains",
-    "same_seed", "taken",
+    "same_seed",
 ]  # fmt: skip
 
 SHARES = (0.5, 1.0)
@@ -70,48 +70,56 @@ _LARGEST = 2**29  # largest number of bytes of all arrays of a state
 class Kept:
     """An object whose state JSON can hold, so that another process continues from it.
 
-    A subclass names its arrays, whose shapes are fixed, and its integers.
+    A subclass names its arrays and numbers; an array in `_GROWN` may have any number of rows.
     """
 
-    _ARRAYS: tuple[str, ...] = ()
-    _NUMBERS: tuple[str, ...] = ()
+    _KEPT: tuple[str, ...] = ()
+    _GROWN: tuple[str, ...] = ()
 
-    def _kept(self) -> dict[str, Array]:
-        """Return all arrays of the state that have a fixed shape; `restore` fills them."""
-        return {name: attrgetter(name)(self) for name in self._ARRAYS}
-
-    def state(self, **more: Array) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Return the state, for `restore`; JSON can hold it."""
-        numbers = [attrgetter(name)(self) for name in self._NUMBERS]
-        return {"numbers": numbers, "arrays": _packed(self._kept() | more)}
+        file = io.BytesIO()
+        parts: Any = {name: self._part(name) for name in (*self._KEPT, *self._GROWN)}
+        np.savez_compressed(file, **parts)
+        return {"arrays": base64.b64encode(file.getvalue()).decode()}
 
-    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
-        """Continue from the `state` of another player; return its arrays.
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from the `state` of another object of the same kind, which is not trusted.
 
         Raises
         ------
         ValueError
-            If the state has another form, or holds indices outside of the tables.
+            If the state has another form, or holds numbers that are out of range.
         """
         arrays = _unpacked(state["arrays"])
-        for name, number in zip(self._NUMBERS, state["numbers"], strict=True):
+        for name in (*self._KEPT, *self._GROWN):
+            old, new = np.asarray(self._part(name)), arrays[name]
+            shape = (*new.shape[:1], *old.shape[1:]) if name in self._GROWN else old.shape
+            checks.need(
+                new.shape == shape and new.dtype == old.dtype,
+                f"state must hold {name} of shape {shape}, got {new.dtype} of {new.shape}",
+            )
             owner, _, last = name.rpartition(".")
-            setattr(attrgetter(owner)(self) if owner else self, last, int(number))
-        for name, old in self._kept().items():
-            old[...] = taken(arrays, name, old)
-        return arrays
+            if name in self._GROWN and owner:
+                setattr(self, owner, getattr(self, owner)._replace(**{last: new}))
+            elif name in self._GROWN or not shape:
+                holder = attrgetter(owner)(self) if owner else self
+                setattr(holder, last, new if shape else new.item())
+            else:
+                old[...] = new
+        sentence = f"state must hold {type(self).__name__}, got numbers that are out of range"
+        checks.need(self._sound(), sentence)
 
+    def _part(self, name: str) -> Any:
+        """Return an array or number of the state."""
+        return attrgetter(name)(self)
 
-def _packed(arrays: Mapping[str, Array]) -> str:
-    """Return arrays as one text, which JSON can hold."""
-    file = io.BytesIO()
-    packed: Any = dict(arrays)
-    np.savez_compressed(file, **packed)
-    return base64.b64encode(file.getvalue()).decode()
+    def _sound(self) -> bool:
+        """Return whether all numbers of the state are in range."""
+        return True
 
 
 def _unpacked(text: str) -> dict[str, Array]:
-    """Return the arrays of a text that `_packed` made; the text is not trusted."""
     file = io.BytesIO(base64.b64decode(text, validate=True))
     try:
         with zipfile.ZipFile(file) as parts:
@@ -120,19 +128,6 @@ def _unpacked(text: str) -> dict[str, Array]:
         return dict(np.load(file, allow_pickle=False))
     except zipfile.BadZipFile as error:
         raise ValueError(f"state must hold arrays, got {error}") from None
-
-
-def taken(arrays: Mapping[str, Array], name: str, like: Array, rows: int | None = None) -> Array:
-    """Return the array `name`, after checking that it has the type and the shape of `like`.
-
-    With `rows`, the length of the first axis has to be that number instead.
-    """
-    new, shape = arrays[name], like.shape if rows is None else (rows, *like.shape[1:])
-    checks.need(
-        new.shape == shape and new.dtype == like.dtype,
-        f"state must hold {name} of shape {shape}, got {new.dtype} of {new.shape}",
-    )
-    return new
 
 
 class Player(Kept):
@@ -166,8 +161,7 @@ class Player(Kept):
     """
 
     late = False
-    _ARRAYS: tuple[str, ...] = ("base", "now", "own", "shares")
-    _NUMBERS: tuple[str, ...] = ("counted", "rounds")
+    _KEPT: tuple[str, ...] = ("base", "now", "own", "shares", "counted", "rounds")
     _POWER, _AGAIN = 2.0, 0.01
 
     def __init__(self, prior: Array, claims: int, size: int, product: bool) -> None:
@@ -229,14 +223,9 @@ class Player(Kept):
             self.shares = np.log((1 - self._AGAIN) * shares + self._AGAIN * np.exp(self._prior))
         self.now = np.zeros_like(self.now)
 
-    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
-        """Continue from the `state` of another player, see `Kept.restore`."""
-        arrays = super().restore(state)
-        for name in ("base", "now", "own"):
-            checks.reals(name, arrays[name], -MOST, MOST)
-        known = 0 <= self.rounds <= self.counted
-        checks.need(known, "state must hold a player, got rounds that are out of range")
-        return arrays
+    def _sound(self) -> bool:
+        logs = np.concatenate([x.ravel() for x in (self.base, self.now, self.own)])
+        return bool((abs(logs) <= MOST).all()) and 0 <= self.rounds <= self.counted
 
     def _watch(self, rounds: int) -> None:
         """Count the next rounds, and bet on those of them that were not counted earlier."""

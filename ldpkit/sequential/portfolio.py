@@ -106,7 +106,7 @@ class Portfolio(Scores):
         How many scores of the question's input, and of the others, lay in each cell.
     """
 
-    _ARRAYS = (*Scores._ARRAYS, "stakes", "cuts", "tally")
+    _KEPT = (*Scores._KEPT, "stakes", "cuts", "tally")
     _MOST = np.inf
 
     def __init__(self, counts: Counts, curves: Sequence[Curve], product: bool = False) -> None:
@@ -126,7 +126,7 @@ class Portfolio(Scores):
         n = self._tried[0]
         reports = np.flatnonzero(np.repeat(self._fresh[:n], self.size))
         if (self._scores[: n * self.size] != 0.5).any():
-            self._count(self._scores[reports], self._seen[1][reports])
+            self._count(self._scores[reports], self._seen.sides[reports])
         return super().keep()
 
     def _settle(self) -> None:

@@ -83,7 +83,7 @@ def token(text: str) -> int:
 class Records(
     namedtuple(
         "Records",
-        "rows paths types values words category_rows keys whole names events",
+        "rows paths types values words category_rows keys whole sides names events",
         defaults=({}, {}),
     )
 ):
@@ -98,6 +98,8 @@ class Records(
         Report of each category, and the hash of its path and value.
     whole : uint64 array (reports,)
         Hashes of whole reports.
+    sides : int array (reports,)
+        The input of each report, if it is known.
     names, events : dict
         Words for paths and for categories; empty if they are not kept.
     """
@@ -107,13 +109,14 @@ class Records(
     @classmethod
     def none(cls) -> "Records":
         """Return the records of no report."""
-        return cls(*(np.empty(0, kind) for kind in (int, U, int, float, U, int, U, U)))
+        kinds: Any = int, U, int, float, U, int, U, U, int
+        return cls(*(np.empty(0, kind) for kind in kinds))
 
     @property
     def sound(self) -> bool:
         """Whether all arrays fit together, because those of a file may not."""
-        numbers, rows = self[:5], np.append(self.rows, self.category_rows)
-        sizes = {x.size for x in numbers}, {self.category_rows.size, self.keys.size}
+        rows = np.append(self.rows, self.category_rows)
+        sizes = [{x.size for x in part} for part in (self[:5], self[5:7], self[7:9])]
         return max(map(len, sizes)) == 1 and bool(((rows >= 0) & (rows < self.whole.size)).all())
 
     def between(self, first: int, last: int) -> "Records":
@@ -124,14 +127,14 @@ class Records(
         for rows, *others in (self[:5], self[5:7]):
             at = np.flatnonzero((rows >= first) & (rows < last))
             parts += [rows[at] - first, *(other[at] for other in others)]
-        return Records(*parts, self.whole[first:last])
+        return Records(*parts, *(part[first:last] for part in self[7:9]))
 
     @classmethod
     def joined(cls, parts: Sequence["Records"]) -> "Records":
         """Return the records of all reports of several parts."""
         before = np.cumsum([0, *(part.whole.size for part in parts)])
         moved = [
-            part._replace(rows=part.rows + at, category_rows=part.category_rows + at)[:8]
+            part._replace(rows=part.rows + at, category_rows=part.category_rows + at)[:9]
             for part, at in zip(parts, before.tolist())
         ]
         return cls(*map(np.concatenate, zip(*moved)))
@@ -230,8 +233,8 @@ class Writer:
         for of, keys in self._categories:  # a sum, because it does not depend on their order
             _add(of, keys, whole)
         self.category(every, self.part(root, "the whole"), whole, lambda i: "this very report")
-        categories = map(np.concatenate, zip(*self._categories))
-        own = [rows, paths, types, values, words, *categories, whole]
+        category_rows, keys = map(np.concatenate, zip(*self._categories))
+        own = rows, paths, types, values, words, category_rows, keys, whole, every
         return Records(*own, self.names or {}, self.events)
 
     def _joined(self) -> list[Array]:

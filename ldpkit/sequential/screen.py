@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
 from ..types import Array
 from .counts import TOP, VALUES, Counts, Ranking
 from .events import Entry
-from .players import Player, taken
+from .players import Player
 from .records import Records
 from .stakes import Stakes, place, play
-from .tallies import AGREE, BINS, CATEGORY, DIFFER, SIGNED, SLOTS
+from .tallies import AGREE, BINS, CATEGORY, DIFFER, SIGNED
 
 __all__ = ["PRIOR", "STRATEGIES", "Screen", "block_end"]
 
@@ -41,7 +40,14 @@ PRIOR = np.array([*[0.8 / 11] * 11, 0.2])
 _KEEP, _CAUTION = 0.9, 0.7
 _FIRST, _SHORTEST, _LONGEST = 16, 8, 4096  # reports
 _NEW = np.array([1.0, 0.1])  # prior hits of a union: with its input, and with each other input
-_PATHS = ("hashes", "counts", "edges", "cuts", "kept", "seen")  # arrays with a row for each path
+_COUNTED = (
+    "blocks", "rare", "records", "_offered", "reports", "repeated", "_first", "_signs",
+    "_coupled.events", "_coupled.seen", "_coupled.reports", "table.keys", "table.counts",
+    "table.last", "table.door", "paths.missed", "paths.used",
+)  # fmt: skip
+_PATHS = (  # with a row for each path
+    "paths.hashes", "paths.counts", "paths.edges", "paths.cuts", "paths.kept", "paths.seen",
+)  # fmt: skip
 
 
 def block_end(reports: int) -> int:
@@ -74,24 +80,16 @@ class Screen(Player):
     ----------
     asked : float array (k,)
         Number of reports of each input that were bet on.
-    chosen : list of (array, int, int)
-        The events that are bet on, rows of `Ranking.events`, with the question and the number of
-        the strategy of each.
     report : object
         A report that shows the event which has won most, ``None`` if it was not kept.
     """
 
     words = "every entry of the reports"
-    _ARRAYS = (
-        *Player._ARRAYS, *(f"stakes.{name}" for name in Stakes._fields), "asked", "_since",
-        "counts.reports", "counts.repeated", "counts._first", "counts._signs",
-        "counts._coupled.events", "counts._coupled.reports", "counts.table.keys",
-        "counts.table.counts", "counts.table.last", "counts.table.door", "counts.paths.missed",
+    _KEPT = (
+        *Player._KEPT, *(f"stakes.{name}" for name in Stakes._fields), "asked", "_since", "_before",
+        "_end", *(f"counts.{name}" for name in (*_COUNTED, *_PATHS)),
     )  # fmt: skip
-    _NUMBERS = (
-        *Player._NUMBERS, "_before", "_end", "counts.blocks", "counts.rare", "counts.records",
-        "counts._offered",
-    )  # fmt: skip
+    _GROWN = ("_rows",)
 
     def __init__(
         self, grid: Array, epsilon: float, delta: float, inputs: int = 2, size: int = 1,
@@ -105,7 +103,7 @@ class Screen(Player):
         self.stakes = Stakes.none(bets, k, grid.size)
         self.stakes.hits[len(_TOPS) :] = np.where(np.eye(k, dtype=bool), *_NEW)
         self._since, self.asked = np.zeros((bets, k, k)), np.zeros(k)
-        self.chosen: list[tuple[Array, int, int]] = []
+        self._rows = np.empty((0, 6 + k))  # the chosen events, each with question and strategy
         self.report: Any = None
         self._before, self._end = 0, block_end(0)
         self._next = self.stakes
@@ -145,9 +143,9 @@ class Screen(Player):
         flags, sides = (part[reports] for part in self._seen[:2])
         self._next = self.stakes.copied()
 
-        def played(part: slice, *wealth: Array) -> None:
-            rounds: Any = flags[part], sides[part], self.size, self.product, low, at
-            play(*rounds, self.grown, self.claim[1], self._next, *wealth)
+        def played(part: slice, start: Array, won: Array, total: Array) -> None:
+            given = flags[part], sides[part], self.size, self.product, low, at, self.grown
+            play(*given, self.claim[1], self._next, start, won, total)
 
         return self._in_parts(self.shares + self.now, at, sides.size, played)
 
@@ -184,7 +182,8 @@ class Screen(Player):
         stakes.seen[0] *= _KEEP
         stakes.raw[:], stakes.active[:] = 0.0, False
         before = [(*row[1:4], d, s) for row, d, s in self.chosen if s < len(_TOPS)]
-        self.chosen = [*self._choose(rankings)]
+        rows = [[*row, d, s] for row, d, s in self._choose(rankings)]
+        self._rows = np.array(rows, float).reshape(len(rows), 6 + k)
         for row, d, s in self.chosen:
             if s < len(_TOPS) and (*row[1:4], d, s) not in before:
                 stakes.shown[s, d], self._since[s, d] = 0, self.asked
@@ -194,25 +193,30 @@ class Screen(Player):
     def _choose(self, rankings: tuple[Ranking, ...]) -> Iterator[tuple[Array, int, int]]:
         """Yield the events of every strategy, after placing its stakes."""
         k = self.asked.size
-        for s, (which, least) in enumerate(_TOPS):
-            events, looked, _, reports = rankings[which]
-            sizes = np.maximum(reports, 1).astype(float)
+        for s, (which, least) in enumerate((*_TOPS, *_UNIONS)):
+            events, (looked, _), reports = rankings[which]
             for d in range(k):
-                row = events[0, d, 0]
-                if row[0] >= least * math.log(max(looked * (k - 1), 2)) + 0.5:
-                    self._place(s, d, (row[4:] + 0.5) / (sizes + 1), sizes, _CAUTION)
-                    yield row, d, s
-        for s, (which, least) in enumerate(_UNIONS, len(_TOPS)):
-            for d in range(k):
-                rows = [row for row in rankings[which].events[1, d] if row[0] >= least]
+                if s < len(_TOPS):
+                    sizes, caution = np.maximum(reports, 1).astype(float), _CAUTION
+                    needed = least * math.log(max(looked * (k - 1), 2)) + 0.5
+                    rows = [row for row in events[0, d, :1] if row[0] >= needed]
+                    rates = (events[0, d, 0, 4:] + 0.5) / (sizes + 1)
+                else:
+                    sizes, caution = np.full(k, float(self.stakes.seen[0]) / k), 0.0
+                    rows = [row for row in events[1, d] if row[0] >= least]
+                    rates = self.stakes.hits[s, d] / sizes
                 if rows:
-                    sizes = np.full(k, float(self.stakes.seen[0]) / k)
-                    self._place(s, d, self.stakes.hits[s, d] / sizes, sizes, 0.0)
+                    own = self.stakes.weights[s, d], self.stakes.raw[s, d]
+                    place(rates, sizes, caution, d, self.grown, 0, self.claim[1], *own)
                 yield from ((row, d, s) for row in rows)
 
-    def _place(self, s: int, d: int, rates: Array, sizes: Array, caution: float) -> None:
-        own = self.stakes.weights[s, d], self.stakes.raw[s, d]
-        place(rates, sizes, caution, d, self.grown, 0, self.claim[1], *own)
+    @property
+    def chosen(self) -> list[tuple[Array, int, int]]:
+        """The events that are bet on, with the question and the number of the strategy of each.
+
+        They are rows of `Ranking.events`.
+        """
+        return [(row[:-2], int(row[-2]), int(row[-1])) for row in self._rows]
 
     # --- what has won -----------------------------------------------------------------------------
 
@@ -241,12 +245,9 @@ class Screen(Player):
         """
         best, events = self._evidence
         for row, question, key in events:
-            words = self.counts.words(row, self.report, key)
-            if words:
-                kind, hashes = int(row[1]), self.counts.paths.hashes
-                places = (int(row[2]), int(row[3])) if kind > CATEGORY else (int(row[2]),)
-                paths = (key,) if kind == CATEGORY else tuple(int(hashes[i]) for i in places)
-                self._leading = Entry(words, kind, paths, float(row[3])), question, best
+            found = self.counts.entry(row, self.report, key)
+            if found is not None:
+                self._leading = found, question, best
                 break
         if self._leading is None:
             return None
@@ -259,49 +260,40 @@ class Screen(Player):
 
     # --- to stop and continue ---------------------------------------------------------------------
 
-    def _kept(self) -> dict[str, Array]:
-        paths = self.counts.paths
-        n = int(paths.used[0])
-        return super()._kept() | {f"paths.{name}": getattr(paths, name)[:n] for name in _PATHS}
+    def _part(self, name: str) -> Any:
+        part, rows = super()._part(name), int(self.counts.paths.used[0])
+        return part[:rows] if name.removeprefix("counts.") in _PATHS else part
 
-    def state(self, **more: Array) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Return the state, for `restore`; JSON can hold it."""
-        rows = [[*row, d, s] for row, d, s in self.chosen]
-        chosen = np.array(rows, float).reshape(len(rows), 6 + self.asked.size)
         self.leading()
         entry, *of = self._leading or (None, 0, 0)
-        return super().state(chosen=chosen) | {
-            "found": None if entry is None else [*astuple(entry)[:4], *of],
-            "looked": self.counts._coupled.looked,
-            "paths": int(self.counts.paths.used[0]),
-        }
+        return super().state() | {"found": None if entry is None else [*astuple(entry)[:4], *of]}
 
-    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from the `state` of another screen, see `Kept.restore`."""
-        counts, k, bets = self.counts, self.asked.size, len(self.stakes.raw)
-        n = checks.integer("paths of the state", state["paths"], 0, SLOTS)
-        counts.paths.used[0] = n
-        arrays = super().restore(state)
-        counts.paths.fill(n)
-        counts._coupled = counts._coupled._replace(looked=int(state["looked"]))
+        super().restore(state)
+        self.counts.paths.fill()
         if state["found"] is not None:
             words, kind, paths, value, question, best = state["found"]
             entry = Entry(str(words), int(kind), tuple(map(int, paths)), float(value))
-            self._leading = entry, range(k)[question], range(bets)[best]
-        rows = taken(arrays, "chosen", np.empty((0, 6 + k)), len(arrays["chosen"]))
-        cuts, strategies = counts.paths.cuts, rows[:, -2:]
-        checks.need(
-            0 <= self._before < k
-            and ((cuts >= 0) & (cuts <= BINS)).all()
-            and ((strategies >= 0) & (strategies < [k, bets])).all()
-            and all(map(self._sound, (rows[:, :-2], counts._coupled.events.reshape(-1, 4 + k)))),
-            "state must hold a screen, got numbers that are out of range",
-        )
-        self.chosen = [(row[:-2], int(row[-2]), int(row[-1])) for row in rows]
-        counts.choose(self.chosen)
-        return arrays
+            shape = self.asked.size, len(self.stakes.raw)
+            self._leading = entry, range(shape[0])[question], range(shape[1])[best]
+        self.counts.choose(self.chosen)
 
-    def _sound(self, rows: Array) -> bool:
+    def _sound(self) -> bool:
+        rows, couples, k = self._rows, self.counts._coupled.events, self.asked.size
+        cuts, strategies, bets = self.counts.paths.cuts, rows[:, -2:], len(self.stakes.raw)
+        return (
+            super()._sound()
+            and 0 <= self._before < k
+            and bool(((cuts >= 0) & (cuts <= BINS)).all())
+            and bool(((strategies >= 0) & (strategies < [k, bets])).all())
+            and self._inside(rows[:, :-2])
+            and self._inside(couples.reshape(-1, 4 + k))
+        )
+
+    def _inside(self, rows: Array) -> bool:
         """Return whether rows of events point into the tables only."""
         kind, place, value = rows[:, 1], rows[:, 2], rows[:, 3]
         used, couple = max(int(self.counts.paths.used[0]), 1), kind >= AGREE

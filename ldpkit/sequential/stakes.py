@@ -194,15 +194,16 @@ def play(
     for s in range(won.shape[0]):
         ends[s] = bounded(stakes, s, grown, low)
     for n in range(total.size):
-        total[n] = start[-1]
+        first, last, bits, total[n] = n * size, n * size + size, np.uint16(0), start[-1]
+        for i in range(first, last):
+            for d in range(k):
+                bits |= flags[i, d]
+        stakes.seen[0] += size
         for s in range(won.shape[0]):
-            bit, any_shown, end = np.uint16(1 << s), False, ends[s]
-            for i in range(n * size, n * size + size):
-                for d in range(k):
-                    any_shown |= flags[i, d] & bit != 0
-            if end > low and (any_shown or delta > 0):
+            bit, changed, end = np.uint16(1 << s), False, ends[s]
+            if end > low and (bits & bit != 0 or delta > 0):
                 now[low:end] = 1.0 if product else 0.0
-                for i in range(n * size, n * size + size):
+                for i in range(first, last):
                     x, each[low:end] = sides[i], 1.0
                     for d in range(k):
                         if flags[i, d] & bit != 0:
@@ -216,10 +217,7 @@ def play(
                 for c in range(low, end):
                     won[s, c] *= now[c]
             total[n] += start[s] * won[s, at]
-        stakes.seen[0] += size
-        for s in range(won.shape[0]):
-            bit, changed = np.uint16(1 << s), False
-            for i in range(n * size, n * size + size):
+            for i in range(first, last if bits & bit != 0 else first):
                 for d in range(k):
                     if flags[i, d] & bit != 0:
                         stakes.shown[s, d, sides[i]] += 1

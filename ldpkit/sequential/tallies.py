@@ -60,10 +60,10 @@ class Paths(
             np.zeros(SLOTS + 1, np.int64), none, none.astype(float), none,
         )  # fmt: skip
 
-    def fill(self, used: int) -> None:
-        """Enter the hashes of the first `used` slots into the empty table of keys."""
-        self.used[0] = 0
-        for path in self.hashes[:used].copy():
+    def fill(self) -> None:
+        """Enter the hashes of all used slots into the empty table of keys."""
+        hashes, self.used[0] = self.hashes[: self.used[0]].copy(), 0
+        for path in hashes:
             _slot(self, path)
 
     def watch(self, numbers: list[tuple[int, int, float, int]]) -> "Paths":

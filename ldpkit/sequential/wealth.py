@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import betting, checks
+from .. import betting
 from ..auditors.result import in_the_clear
 from ..jit import kernel
 from ..types import Array, Rates
@@ -81,7 +81,7 @@ class Tracks(Player):
         The rates of every track that the bets assume; NaN if they assume none.
     """
 
-    _ARRAYS = (*Player._ARRAYS, "counts", "believed")
+    _KEPT = (*Player._KEPT, "counts", "believed")
     _POWER, _AGAIN = 1.0, 0.0
 
     def __init__(
@@ -158,13 +158,12 @@ class Tracks(Player):
         won = hits * lines[..., shown] + (reports - hits * (not self.coins)) * lines[..., none]
         return np.logaddexp.reduce(won, axis=0) - math.log(len(won) * len(self.counts))
 
-    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from the `state` of other tracks, see `Kept.restore`."""
-        arrays = super().restore(state)
+        super().restore(state)
         for track in np.flatnonzero(~np.isnan(self.believed[:, 0])).tolist():
             p, q = self.believed[track].tolist()
             self.believe(track, (p, q))
-        return arrays
 
 
 class Wealth(Kept):
@@ -203,8 +202,7 @@ class Wealth(Kept):
         Logarithm of the wealth with which the claim was refuted; minus infinity if it was not.
     """
 
-    _ARRAYS = ("total", "most_won")
-    _NUMBERS = ("reached", "rounds")
+    _KEPT = ("total", "most_won", "reached", "rounds", "won")
 
     def __init__(
         self, claim: float, alpha: float, players: Sequence[tuple[float, Any]], values: Array
@@ -303,19 +301,17 @@ class Wealth(Kept):
 
     # --- to stop and continue ---------------------------------------------------------------------
 
-    def state(self, **more: Array) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Return the state, for `restore`; JSON can hold it."""
-        own = {"won": self.won if self.refuted else None}
-        return super().state(**more) | own | {"players": [p.state() for p in self.players]}
+        return super().state() | {"players": [player.state() for player in self.players]}
 
-    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from the `state` of another wealth, see `Kept.restore`."""
-        arrays = super().restore(state)
         for player, kept in zip(self.players, state["players"], strict=True):
             player.restore(kept)
-        self.won = -math.inf if state["won"] is None else float(state["won"])
-        checks.integer("reached", self.reached, 0, self.grid.size)
-        checks.integer("rounds", self.rounds, 0)
-        wealth = [*self.total, *self.most_won, self.log, *self.each]
-        checks.reals("wealth", wealth, -MOST, MOST)
-        return arrays
+        super().restore(state)
+
+    def _sound(self) -> bool:
+        wealth = np.array([*self.total, *self.most_won, self.log, *self.each])
+        counts = 0 <= self.reached <= self.grid.size and self.rounds >= 0
+        return counts and bool((abs(wealth) <= MOST).all())
