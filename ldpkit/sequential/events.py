@@ -53,7 +53,7 @@ class Source(Protocol):
 class Event(ABC):
     """Base class of everything that can be bet on.
 
-    A subclass has a text `words` and a method `holds`. It may override `rates`, `note` and `both`.
+    A subclass has a text `words` and a method `holds`. It may override `rates` and `both`.
 
     Attributes
     ----------
@@ -70,11 +70,6 @@ class Event(ABC):
         One bet is made for just these rates, unless the factors of a round are averaged.
         """
         return None
-
-    @property
-    def note(self) -> str:
-        """A warning that the result repeats; empty if there is none."""
-        return ""
 
     @property
     def both(self) -> bool:

@@ -218,7 +218,7 @@ def result(run: "Run") -> SequentialResult:
     rows = [_track(run, track, log) for track, log in enumerate(won[:several])]
     learners = wealth.players[bool(several) :]
     rows += [_learned(run, player, log) for player, log in zip(learners, won[several:])]
-    leading, notes = rows[int(np.argmax(won))], [event.note for event in run.events]
+    leading, notes = rows[int(np.argmax(won))], []
     same = max(map(_repeated, run.screens[:1]), default=0)
     if same > 1:
         notes.append(f"all of the first {same:,} reports of an input are the same")
@@ -258,7 +258,7 @@ def result(run: "Run") -> SequentialResult:
         inconclusive="" if wealth.refuted else _weak(run, n),
         invalid=UNSEEDED if run.repeated and not wealth.refuted else "",
         cause=cause,
-        warnings=tuple(dict.fromkeys(filter(None, notes))),
+        warnings=tuple(notes),
         scope=audit.mechanism.scope if isinstance(audit.mechanism, LocalRandomizer) else "",
         about=" ".join(filter(None, [_asked(run, leading), assumed, clock])),
         one_in=one_in(run),

@@ -44,22 +44,16 @@ _BALANCES = np.linspace(0.1, 1.9, 19)
 def _gather(
     rows: Array, paths: Array, values: Array, words: Array, known: Array, digits: Array, out: Array
 ) -> None:
-    """Write the numbers at known paths, or one of their digits, into the columns of these paths."""
+    """Write the numbers at known paths, or one of their digits, into the columns of these paths.
+
+    A digit of -1 stands for the number itself.
+    """
     for i in range(rows.size):
         for column in range(known.size):
             if known[column] == paths[i]:
                 out[rows[i], column] = values[i]
                 if digits[column] >= 0:
                     out[rows[i], column] = (words[i] >> np.uint64(digits[column])) & np.uint64(1)
-
-
-@kernel
-def _mark(rows: Array, keys: Array, known: Array, out: Array) -> None:
-    """Write 1 into the column of every known category that a report shows."""
-    for i in range(rows.size):
-        for column in range(known.size):
-            if known[column] == keys[i]:
-                out[rows[i], column] = 1.0
 
 
 @kernel
@@ -248,7 +242,8 @@ class Scores(Player):
         out = np.full((found.whole.size, paths.size + keys.size + 1), math.nan)
         out[:, paths.size : -1], out[:, -1] = 0.0, found.whole
         _gather(found.rows, found.paths, found.values, found.words, paths, digits, out)
-        _mark(found.category_rows, found.keys, keys, out[:, paths.size :])
+        given = found.category_rows, found.keys, np.ones(found.keys.size), found.keys
+        _gather(*given, keys, np.full(keys.size, -1), out[:, paths.size :])
         return out
 
     def _drawn_in(self, likelihood: Array) -> Array:

@@ -260,9 +260,7 @@ def offer(
 
     Two rows of `scratch` are overwritten.
     """
-    k, every, total = hits.size, 0.0, 0.0
-    for d in range(k):
-        every, total = every + hits[d], total + reports[d]
+    k, every, total = hits.size, hits.sum(), float(reports.sum())
     if every < 2:
         return 0
     rates, weights = scratch[0], scratch[1]
