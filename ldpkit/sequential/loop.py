@@ -25,13 +25,12 @@ from ..rng import generator
 from ..stats import down
 from ..types import Array, Rates, Reports
 from .columns import read
-from .events import Accepted, Event, Source, happened
-from .players import SHARE, Kept, same_seed
+from .events import IDLE, SHARE, Accepted, Event, Source, Tracks, happened, same_seed
+from .players import Kept, Wealth, grid
 from .portfolio import Portfolio
 from .result import SequentialResult, result
 from .scores import Scores
 from .screen import Screen
-from .wealth import IDLE, Tracks, Wealth, grid
 
 __all__ = ["Run"]
 

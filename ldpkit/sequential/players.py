@@ -1,28 +1,17 @@
-"""Players, which bet on the same rounds: the wealth of their bets, and how it is kept.
+"""Players, which bet on the same rounds, their wealth, and the bound of epsilon that follows.
 
 A player holds several bets. Its wealth is one mixture of them, against every claim of a list. After
-each block of reports the wealth is shared anew among the bets, by what each has won.
+each block of reports the wealth is shared anew among the bets, by what each has won. The wealth of
+all players is one mixture, too.
 
-One bet has no player, because it comes before the first round: that a program draws the same coins
-at every start. The program is started three times. The first two starts get the same inputs, and
-the third one gets other inputs. Let A, B and C be the answers to one question, let p be the
-distribution of A and of B, and q that of C. The claim implies 1 - q(y) <= exp(epsilon) (1 - p(y)) +
-delta for every answer y. Therefore, for every set S of answers,
-
-    P(A = B != C, A in S) = sum over S of p(y)^2 (1 - q(y))
-                         <= exp(epsilon) P(A != B) + delta P(A = B in S).
-
-Here S are the answers that differ from the previous one to the same input. Therefore a program that
-always repeats its answer, for example because it needs no coins, is not taken for one that repeats
-its coins. The bet multiplies its wealth by 1 + l (1 - delta) if A = B != C, by 1 - l delta if
-A = B = C, and by 1 - l exp(epsilon) if A != B, where l = exp(-epsilon). This wins nothing on
-average if the coins of the starts are independent, and an answer does not depend on earlier ones.
+To reject a claim is to conclude that epsilon is larger. Claims are rejected in ascending order,
+each only after all smaller ones. The bound is therefore wrong only if the smallest claim that is
+true is rejected. The probability that this happens at any time is at most alpha.
 """
 
 import base64
 import io
 import math
-import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
@@ -31,39 +20,16 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..mechanisms import Client, ClientError, Program
 from ..types import Array
 
-__all__ = [
-    "AGREE", "KNOWN", "SAME", "SHARE", "SHARES", "UNSEEDED", "Kept", "Player", "gains",
-    "same_seed",
-]  # fmt: skip
+__all__ = ["SHARES", "Kept", "Player", "Wealth", "grid"]
 
 SHARES = (0.5, 1.0)
 """How far bets go from even odds to those of what was learned, which errs."""
 
-SHARE = 0.01
-"""Share of the stake that is bet on the seed of a program."""
-SAME = "the same seed at every start"
-"""The cause in words."""
-AGREE = "answers of two starts agree, and those of a third one with other inputs differ"
-"""The event in words."""
-KNOWN = (
-    "The program has the same seed at every start: two starts gave the same answers to the same"
-    " inputs, and a third one gave other answers to other inputs. Therefore anybody who knows the"
-    " program knows its coins."
-)
-"""Sentence about a violation."""
-UNSEEDED = (
-    "the program has the same seed at every start, so that its coins are known, and counts of its"
-    " reports prove nothing"
-)
-"""Why an audit is not valid if these answers do not differ enough between inputs."""
-
-_QUESTIONS, _PATIENCE = 2000, 5.0  # questions, and seconds for all of them
-_FRESH = 20  # so many changing answers repeat by chance with probability 2^-20 at most
+_STEPS, _WIDEST, _TOP = 100, 0.02, 12.0
 _AT_ONCE = 128  # reports
-MOST = 1e15  # no audit reaches such a logarithm of wealth
+_MOST = 1e15  # no audit reaches such a logarithm of wealth
 _LARGEST = 2**29  # largest number of bytes of all arrays of a state
 
 
@@ -225,7 +191,7 @@ class Player(Kept):
 
     def _sound(self) -> bool:
         logs = np.concatenate([x.ravel() for x in (self.base, self.now, self.own)])
-        return bool((abs(logs) <= MOST).all()) and 0 <= self.rounds <= self.counted
+        return bool((abs(logs) <= _MOST).all()) and 0 <= self.rounds <= self.counted
 
     def _watch(self, rounds: int) -> None:
         """Count the next rounds, and bet on those of them that were not counted earlier."""
@@ -270,42 +236,162 @@ class Player(Kept):
         return gained, np.concatenate(trace)
 
 
-def gains(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return what the logarithm of the wealth gains if the third answer differs, and if not."""
-    stake = math.exp(-min(epsilon, 700))
-    return math.log1p((1 - delta) * stake), math.log1p(-delta * stake)
+def grid(claim: float) -> Array:
+    """Return the values of epsilon to reject, in ascending order; a finite claim is one of them."""
+    if not 0 < claim < math.inf:
+        return np.arange(0, _TOP, _WIDEST)
+    steps = max(_STEPS, math.ceil(claim / _WIDEST))
+    values = np.arange(2 * steps + 1) * (claim / steps)
+    values[steps] = claim  # exactly, because the product may be rounded
+    return values
 
 
-def same_seed(client: Client, inputs: Sequence[int], goal: float) -> tuple[float, bool]:
-    """Return the logarithm of the wealth, and whether the program seems to repeat its coins.
+class Wealth(Kept):
+    """Wealth of all players, against every epsilon of a grid.
 
     Parameters
     ----------
-    client : Client
-        A client whose function is a `Program`.
-    inputs : sequence of int
-        The audited inputs, by their positions.
-    goal : float
-        Logarithm of the wealth at which to stop.
+    claim : float
+        Claimed epsilon; infinite if none is claimed.
+    alpha : float
+    players : sequence of (float, player)
+        The players, `Tracks`, `ldpkit.sequential.Screen` or `ldpkit.sequential.Scores`, each with
+        its share of the stake.
+    values : float array (g,)
+        Values of the claims to bet against, such as a `grid`.
+
+    Attributes
+    ----------
+    at : int or None
+        Number of the claim; ``None`` if nothing is claimed.
+    reached : int
+        How many values of the grid are rejected.
+    rounds : int
+        Number of rounds so far.
+    couple : int
+        The wealth is read after every `couple` rounds. It is 2 if a screen bets on the input of the
+        report before, because that bet is fair given all earlier couples of rounds, but not given
+        the first round of its own couple.
+    total : float array (g,)
+        Logarithm of the wealth against every epsilon of the grid, when it was last read.
+    most_won : float array (g,)
+        The largest of these logarithms so far.
+    dealt : float array
+        Logarithms of the shares of the players.
+    won : float
+        Logarithm of the wealth with which the claim was refuted; minus infinity if it was not.
     """
-    program: Any = client.function
-    starts = [Program(program.words, program.limit) for _ in range(3)]
-    values = [i if client.values is None else client.values[i] for i in inputs]
-    won, lost = gains(client.epsilon, client.delta)
-    last: dict[int, Any] = {}
-    wealth, fresh, end = 0.0, 0, time.monotonic() + _PATIENCE
-    for question in range(_QUESTIONS):
-        at = question % len(values)
-        try:
-            first, again = [start(values[at]) for start in starts[:2]]
-            other = starts[2](values[at - 1]) if first == again else None
-        except ClientError:  # the audit will meet it, too
-            return -math.inf, False
-        if first != again:
-            return -math.inf, False
-        if last.get(at, first) != first:
-            fresh, wealth = fresh + 1, wealth + (won if other != first else lost)
-        last[at] = first
-        if wealth >= goal or time.monotonic() > end:
-            break
-    return wealth, fresh >= _FRESH
+
+    _KEPT = ("total", "most_won", "reached", "rounds", "won")
+
+    def __init__(
+        self, claim: float, alpha: float, players: Sequence[tuple[float, Any]], values: Array
+    ) -> None:
+        self.grid, self.goal, self.enough = values, -math.log(alpha), 1 / alpha
+        self.at: int | None = next(iter(np.flatnonzero(values == claim).tolist()), None)
+        self.reached, self.won, self.rounds = 0, -math.inf, 0
+        self.players = [player for _, player in players]
+        self.dealt = np.log([share for share, _ in players])
+        self.couple = 2 if any(player.late for player in self.players) else 1
+        self.most_won = np.full(self.grid.size, -math.inf)
+        self._weigh()
+
+    def bet(self, n: int, watched: bool = True) -> int:
+        """Bet on the next n rounds, which all players have seen, until the claim is rejected.
+
+        Parameters
+        ----------
+        n : int
+        watched : bool
+            Whether to stop when the claim is refuted.
+
+        Returns
+        -------
+        int
+            Number of rounds that were used.
+        """
+        at, low, used = self._target, min(self.reached, self._target), n
+        trace = self._mixed([player.bet(n, at, low) for player in self.players])
+        if watched and self.at is not None:
+            read = (self.rounds + 1 + np.arange(n)) % self.couple == 0
+            won = np.flatnonzero(read & (trace >= self.goal + 1e-9))
+            used = int(won[0]) + 1 if won.size else n
+        for player in self.players:
+            if used < n:
+                player.bet(used, at, low)
+            player.keep()
+        self.rounds += used
+        if self.rounds % self.couple:
+            return used
+        self._weigh()
+        now = float(self.total[self.at]) if self.at is not None else -math.inf
+        if not self.refuted and math.exp(min(now, 700)) >= self.enough:
+            self.won = now
+        refuted = self.total[self.reached :] >= self.goal
+        self.reached += len(refuted) if refuted.all() else int(np.argmin(refuted))
+        return used
+
+    def _mixed(self, parts: Any) -> Array:
+        """Return the logarithm of the wealth of all players from those of each."""
+        return np.asarray(np.logaddexp.reduce(self.dealt[:, None] + parts, axis=0))
+
+    def _weigh(self) -> None:
+        self.total = self._mixed([player.log for player in self.players])
+        self.most_won = np.maximum(self.most_won, self.total)
+
+    # --- conclusions ------------------------------------------------------------------------------
+
+    @property
+    def lower(self) -> float:
+        """Lower bound of epsilon that holds at all times."""
+        return float(self.grid[self.reached - 1]) if self.reached else 0.0
+
+    @property
+    def log(self) -> float:
+        """Logarithm of the wealth against the claim; never below the wealth that refuted it."""
+        return max(float(self.total[self._target]), self.won)
+
+    @property
+    def e_value(self) -> float | None:
+        """Wealth against the claim, ``None`` if nothing is claimed."""
+        return None if self.at is None else math.exp(min(self.log, 700))
+
+    @property
+    def _target(self) -> int:
+        """Number of the claim; if nothing is claimed, of the smallest value not yet rejected."""
+        return min(self.reached, self.grid.size - 1) if self.at is None else self.at
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the wealth against the claim has reached ``1 / alpha``."""
+        return self.won > -math.inf
+
+    @property
+    def each(self) -> Array:
+        """Logarithm of the wealth of every track, then of every other player, against the claim."""
+        return np.hstack([player.each(self._target) for player in self.players])
+
+    def most(self, reports: int) -> float:
+        """Return the largest epsilon that the tracks would refute for a gross leak.
+
+        The leak is that of `Tracks.sure` in so many reports per input.
+        """
+        refuted = self.players[0].sure(reports) + self.dealt[0] >= self.goal
+        return float(self.grid[refuted].max(initial=0.0))
+
+    # --- to stop and continue ---------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return the state, for `restore`; JSON can hold it."""
+        return super().state() | {"players": [player.state() for player in self.players]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from the `state` of another wealth, see `Kept.restore`."""
+        for player, kept in zip(self.players, state["players"], strict=True):
+            player.restore(kept)
+        super().restore(state)
+
+    def _sound(self) -> bool:
+        wealth = np.array([*self.total, *self.most_won, self.log, *self.each])
+        counts = 0 <= self.reached <= self.grid.size and self.rounds >= 0
+        return counts and bool((abs(wealth) <= _MOST).all())

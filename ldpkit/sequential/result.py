@@ -15,14 +15,12 @@ from ..mechanisms.identity import digest
 from ..mechanisms.recordings import Recordings
 from ..stats import down
 from .columns import read
-from .events import Entry, happened
-from .players import AGREE, KNOWN, SAME, UNSEEDED
+from .events import AGREE, KNOWN, SAME, UNSEEDED, Entry, happened
 from .portfolio import DELTAS, Portfolio
 from .records import REAL
 from .scores import Scores
 from .screen import Screen
-from .stakes import stake
-from .tallies import ZERO
+from .tallies import ZERO, stake
 
 if TYPE_CHECKING:
     from .loop import Run

@@ -8,7 +8,7 @@ more. The bet is valid even if the models are wrong, because it depends on earli
 Question d compares input d with an even mixture of the others. One question is enough for two
 inputs. A bet multiplies its wealth by the factor of `ldpkit.betting.soft`; the change by a report
 of another input counts by 1/(k - 1). A round of recordings multiplies the wealth by the product of
-its factors or by their mean, see `ldpkit.sequential.stakes`.
+its factors or by their mean, see `ldpkit.sequential.screen`.
 """
 
 import itertools

@@ -1,26 +1,54 @@
 """Screens, which count every entry of every report and bet on the entries that promise most.
 
 A screen is a player with eleven strategies. After each block of reports every strategy chooses the
-events of the next block, by what the counts promise; `ldpkit.sequential.stakes` has the proof that
-its bets are fair.
+events of the next block, by what the counts promise.
+
+In each round a fair coin chooses one of k inputs, and the client makes a report of it. Question d
+is about events that are likelier with input d than with the others. Before a strategy sees the
+report, it chooses for each question a set of reports S_d, a stake l_d, and weights w_d of the other
+inputs. The weights sum to 1. With E = exp(epsilon) the strategy multiplies its wealth by
+
+    factor(x) = (1 + l_x [report in S_x] - E sum_d w_d(x) l_d [report in S_d]) / D
+
+if the report is of input x, where D = 1 + (sum_d l_d) delta/k.
+
+*Proof that the bet is fair.* No factor is negative, because the stakes are such that
+E sum_d w_d(x) l_d stays below 1 for all x. Given everything before, let p_d(x) be the probability
+of S_d with input x. The coin is fair, so that D times the conditional mean of the factor is
+
+    1 + sum_d l_d (p_d(d) - E sum_x w_d(x) p_d(x)) / k.
+
+The claim implies p_d(d) <= E p_d(x) + delta for all x. The mean is therefore at most
+1 + (sum_d l_d) delta/k = D. The proof assumes nothing of other reports, nor that the sets are
+disjoint.
+
+Recordings have no coin, because a round takes one report of each input. The mean of the k factors
+is fair however the reports depend on each other. Their product is fair if the reports of a round
+are independent. The reason is that the product of k means is at most the k-th power of their
+average.
+
+Sets, stakes, weights and shares of the strategies depend on earlier blocks only; the stakes on
+unions also depend on earlier rounds. Each wealth is therefore a supermartingale, and so is the sum.
+By Ville's inequality the sum ever reaches 1/alpha with probability at most alpha.
 """
 
 import math
+from collections import namedtuple
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 
+from ..jit import kernel
 from ..types import Array
 from .counts import TOP, VALUES, Counts, Ranking
 from .events import Entry
 from .players import Player
 from .records import Records
-from .stakes import Stakes, place, play
-from .tallies import AGREE, BINS, CATEGORY, DIFFER, SIGNED
+from .tallies import AGREE, BINS, CATEGORY, DIFFER, MOST, SIGNED, spread, stake
 
-__all__ = ["PRIOR", "STRATEGIES", "Screen", "block_end"]
+__all__ = ["PRIOR", "STRATEGIES", "Screen", "Stakes", "block_end", "play"]
 
 _TOPS = ((0, 0.4), (0, 1.0), (1, 1.0), (2, 1.0))
 """Best event of a ranking (0 past, 1 last block, 2 couples); nats it needs, times log(events)."""
@@ -56,6 +84,136 @@ def block_end(reports: int) -> int:
     The first block has 16 reports. Any other has half as many as all before, but 8 to 4,096.
     """
     return max(_FIRST, min(max(reports + _SHORTEST, 3 * reports // 2), reports + _LONGEST))
+
+
+class Stakes(namedtuple("Stakes", "active raw placed weights hits seen shown")):
+    """Stakes of several strategies, which adapt to the reports.
+
+    `active` (strategies, k) marks the questions of each strategy. `raw` and `placed` (strategies,
+    k, claims) are the stakes before and after `bounded`. `weights` (strategies, k, k) holds the
+    weights of the inputs in each question. `hits` (strategies, k, k) counts how often each input
+    showed the set of a question in `seen` reports. Strategies that start with positive hits adapt
+    their stakes to them. `shown` has the shape of `hits` and counts for all strategies.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def none(cls, strategies: int, k: int, claims: int) -> "Stakes":
+        """Return stakes of strategies that do not bet."""
+        raw, counts = np.zeros((strategies, k, claims)), np.zeros((strategies, k, k))
+        active = np.zeros((strategies, k), bool)
+        return cls(active, raw, raw.copy(), counts, counts.copy(), np.zeros(1), counts.copy())
+
+    def copied(self) -> "Stakes":
+        """Return stakes that change on their own."""
+        return Stakes(*(part.copy() for part in self))
+
+
+@kernel
+def place(
+    rates: Array, sizes: Array, caution: float, d: int, grown: Array, low: int, delta: float,
+    weights: Array, raw: Array,
+) -> None:  # fmt: skip
+    """Set the weights and the stakes of a question on one event.
+
+    The event has these rates in so many reports. They are moved towards each other by `caution`
+    standard errors. Stakes are set against the claims from number `low` on.
+    """
+    others, p, q = spread(rates, sizes, d, weights), 0.0, 0.0
+    for x in range(rates.size):
+        error = math.sqrt(max(rates[x] * (1 - rates[x]), 0.0) / max(sizes[x], 1.0))
+        q += weights[x] * (rates[x] + caution * error)
+        if x == d:
+            p = rates[x] - caution * error
+    for c in range(low, grown.size):
+        new = stake(p, q, grown[c], delta, others)
+        if new == 0.0 and raw[c] == 0.0:  # then also against all larger claims
+            break
+        raw[c] = new
+
+
+@kernel
+def bounded(stakes: Stakes, s: int, grown: Array, low: int) -> int:
+    """Lower the stakes of strategy s until no report can cost the whole wealth.
+
+    This is done against the claims from number `low` on. Return the number of the first claim
+    against which no stake is left.
+    """
+    raw, placed, weights = stakes.raw[s], stakes.placed[s], stakes.weights[s]
+    k = weights.shape[0]
+    for c in range(low, grown.size):
+        most, total, before = 0.0, 0.0, 0.0
+        for x in range(k):
+            load = 0.0
+            for d in range(k):
+                load += weights[d, x] * raw[d, c]
+            most = max(most, load)
+            total += raw[x, c]
+            before += placed[x, c]
+        if total == 0.0 and before == 0.0:
+            return c
+        scale = min(1.0, MOST / max(grown[c] * most, MOST))
+        for d in range(k):
+            placed[d, c] = scale * raw[d, c]
+    return grown.size
+
+
+@kernel
+def play(
+    flags: Array, sides: Array, size: int, product: bool, low: int, at: int, grown: Array,
+    delta: float, stakes: Stakes, start: Array, won: Array, total: Array,
+) -> None:  # fmt: skip
+    """Multiply the wealth `won` (strategies, claims) by the factors of rounds.
+
+    A round has `size` reports, whose factors are a `product` or averaged. Bets are made against the
+    claims from number `low` on. `stakes` adapt to the reports. `total` receives the wealth against
+    claim `at` after every round, for strategies whose wealth was `start`.
+    """
+    raw, placed, weights, hits = stakes.raw, stakes.placed, stakes.weights, stakes.hits
+    k = flags.shape[1]
+    now, each, rates, sizes = np.empty(grown.size), np.empty(grown.size), np.empty(k), np.empty(k)
+    ends = np.full(won.shape[0], grown.size)
+    for s in range(won.shape[0]):
+        ends[s] = bounded(stakes, s, grown, low)
+    for n in range(total.size):
+        first, last, bits, total[n] = n * size, n * size + size, np.uint16(0), start[-1]
+        for i in range(first, last):
+            for d in range(k):
+                bits |= flags[i, d]
+        stakes.seen[0] += size
+        for s in range(won.shape[0]):
+            bit, changed, end = np.uint16(1 << s), False, ends[s]
+            if end > low and (bits & bit != 0 or delta > 0):
+                now[low:end] = 1.0 if product else 0.0
+                for i in range(first, last):
+                    x, each[low:end] = sides[i], 1.0
+                    for d in range(k):
+                        if flags[i, d] & bit != 0:
+                            for c in range(low, end):
+                                change = 1.0 if d == x else -grown[c] * weights[s, d, x]
+                                each[c] += change * placed[s, d, c]
+                    for c in range(low, end):
+                        if delta > 0:
+                            each[c] /= 1 + placed[s, :, c].sum() * delta / k
+                        now[c] = now[c] * each[c] if product else now[c] + each[c] / size
+                for c in range(low, end):
+                    won[s, c] *= now[c]
+            total[n] += start[s] * won[s, at]
+            for i in range(first, last if bits & bit != 0 else first):
+                for d in range(k):
+                    if flags[i, d] & bit != 0:
+                        stakes.shown[s, d, sides[i]] += 1
+                        if hits[s, d, d] > 0:
+                            hits[s, d, sides[i]] += 1
+                            changed = True
+            if changed:
+                for d in range(k):
+                    if stakes.active[s, d]:
+                        rates[:] = k * hits[s, d] / stakes.seen[0]
+                        sizes[:] = stakes.seen[0] / k
+                        place(rates, sizes, 0.0, d, grown, low, delta, weights[s, d], raw[s, d])
+                ends[s] = bounded(stakes, s, grown, low)
 
 
 class Screen(Player):

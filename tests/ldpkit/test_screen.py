@@ -11,7 +11,7 @@ from trees import tree
 from ldpkit.sequential import counts as counting
 from ldpkit.sequential import read, tallies
 from ldpkit.sequential.counts import Counts
-from ldpkit.sequential.stakes import MOST, promise, stake
+from ldpkit.sequential.tallies import MOST, promise, stake
 
 SMALL = 1 << 12
 NO_SIDE = np.zeros(2, np.int64)

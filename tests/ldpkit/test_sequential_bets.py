@@ -12,8 +12,7 @@ from edges import at_the_edge
 from entry_clients import CLEAR, CORRECT, rarely, shares
 
 from ldpkit.sequential import Screen, block_end, read, screen
-from ldpkit.sequential.screen import PRIOR, STRATEGIES
-from ldpkit.sequential.stakes import Stakes, play
+from ldpkit.sequential.screen import PRIOR, STRATEGIES, Stakes, play
 
 GOAL = math.log(100)
 
