@@ -88,13 +88,13 @@ class Counts:
         Number of rare categories that were seen at least twice.
     records, blocks : int
         Number of counted numbers and categories, and of ended blocks.
-    repeated : bool array (k,)
-        Whether all reports of an input were the same as its first one.
+    first, repeated : uint64 and bool array (k,)
+        Hash of the first report of each input, and whether all its reports were the same.
     """
 
     def __init__(self, inputs: int = 2, values: int = VALUES, size: int = 1) -> None:
         self.inputs, self.size, self.rare, self.records = inputs, size, 0, 0
-        self.repeated, self._first = np.ones(inputs, bool), np.zeros(inputs, np.uint64)
+        self.repeated, self.first = np.ones(inputs, bool), np.zeros(inputs, np.uint64)
         self._offered = 0  # number of reports, also of those that were not counted
         self.paths, self.table = Paths.new(inputs), Values.new(values, inputs)
         self.reports = np.zeros((2, inputs), np.int64)
@@ -104,19 +104,6 @@ class Counts:
         self._masks = np.zeros((1, inputs), np.uint16)
         self._couples: list[tuple[int, int, int, int]] = []
         self._bet_on: list[int] = []
-
-    @property
-    def missed(self) -> int:
-        """Lower bound of the number of paths without a slot, because some may share a mark.
-
-        Of such a path only whole values are counted.
-        """
-        return int(self.paths.missed.sum())
-
-    @property
-    def constant(self) -> bool:
-        """Whether all reports are the same."""
-        return bool(self.repeated.all() and (self._first == self._first[0]).all())
 
     def see(self, found: Records, sides: Array) -> Array:
         """Find in reports the events that are bet on, then count the reports.
@@ -148,8 +135,8 @@ class Counts:
             mine = sides == side
             whole = found.whole[mine]
             if whole.size:
-                self._first[side] = self._first[side] if before else whole[0]
-                self.repeated[side] &= bool((whole == self._first[side]).all())
+                self.first[side] = self.first[side] if before else whole[0]
+                self.repeated[side] &= bool((whole == self.first[side]).all())
             own = signs[mine][-ROWS:]
             last = before + whole.size
             self._signs[side, np.arange(last - len(own), last) % ROWS, :columns] = own

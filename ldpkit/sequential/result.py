@@ -213,8 +213,10 @@ def result(run: "Run") -> SequentialResult:
     """Return the result so far."""
     audit, wealth, mechanism = run.audit, run.wealth, run.mechanism
     won, several = wealth.each.tolist(), len(run.events)
-    rows = [_track(run, track, log) for track, log in enumerate(won[:several])]
-    learners = wealth.players[bool(several) :]
+    rows, learners = [], wealth.players[bool(several) :]
+    for track, (event, (_, i, j)) in enumerate(zip(run.events, audit.tracks)):
+        pair, hits = (audit.inputs[i], audit.inputs[j]), wealth.players[0].hits(track)
+        rows.append(_row(pair, event.words, won[track], *hits))
     rows += [_learned(run, player, log) for player, log in zip(learners, won[several:])]
     leading, notes = rows[int(np.argmax(won))], []
     same = max(map(_repeated, run.screens[:1]), default=0)
@@ -305,9 +307,10 @@ def _weak(run: "Run", n: int) -> str:
     if not run.screens:
         return too_few(run.wealth.most, max(n, 1), run.mechanism.epsilon, of=f" of {CLEAR}")
     counts = run.screens[0].counts
-    if counts.missed:
-        return f"{counts.missed:,} places of the reports were not looked at"
-    if n and counts.constant:
+    missed = int(counts.paths.missed.sum())  # at least, because some may share a mark
+    if missed:  # of such a path only whole values are counted
+        return f"{missed:,} places of the reports were not looked at"
+    if n and counts.repeated.all() and len(set(counts.first.tolist())) == 1:
         return "all reports are the same"
     if run.audit.claim[0] == math.inf or _refutes(run, n, LEAST):
         return ""
@@ -361,14 +364,6 @@ def _row(pair: tuple[Any, Any], event: str, log: float, *hits: int) -> Row:
     for rate, shown, reports in zip(("tpr", "fpr"), hits, hits[2:]):
         row |= {rate: shown / reports} if reports else {}
     return row
-
-
-def _track(run: "Run", track: int, log: float) -> Row:
-    """Return the row of one track."""
-    _, i, j = run.audit.tracks[track]
-    pair = run.audit.inputs[i], run.audit.inputs[j]
-    hits = run.tracks.hits(track) if run.tracks else ()
-    return _row(pair, run.events[track].words, log, *hits)
 
 
 def _learned(run: "Run", player: Screen | Scores, log: float) -> Row:

@@ -69,7 +69,7 @@ _KEEP, _CAUTION = 0.9, 0.7
 _FIRST, _SHORTEST, _LONGEST = 16, 8, 4096  # reports
 _NEW = np.array([1.0, 0.1])  # prior hits of a union: with its input, and with each other input
 _COUNTED = (
-    "blocks", "rare", "records", "_offered", "reports", "repeated", "_first", "_signs",
+    "blocks", "rare", "records", "_offered", "reports", "repeated", "first", "_signs",
     "_coupled.events", "_coupled.seen", "_coupled.reports", "table.keys", "table.counts",
     "table.last", "table.door", "paths.missed", "paths.used",
 )  # fmt: skip
