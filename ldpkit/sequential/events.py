@@ -333,19 +333,18 @@ class Tracks(Player):
 
     def _win(self, reports: Array, at: int, low: int) -> tuple[Array, Array]:
         symbols = self._symbols[:, : reports.size]
-        seen = np.array([np.bincount(row, minlength=5) for row in symbols])
+        self._shown = np.array([np.bincount(row, minlength=5) for row in symbols])
         start = (self.shares + self.now)[:, :, at]
         scale = float(start.max())
         factors = np.exp(np.ascontiguousarray(self._gains[:, :, at].swapaxes(1, 2)))
         with np.errstate(divide="ignore"):
             trace = np.log(_after(factors, np.exp(start - scale), symbols)) + scale
-        return np.einsum("ts,tbgs->tbg", seen, self._gains), trace
+        return np.einsum("ts,tbgs->tbg", self._shown, self._gains), trace
 
     def keep(self) -> int:
         """Keep the last bet, and count its symbols."""
-        n = super().keep()
-        self.counts += [np.bincount(row[:n], minlength=5) for row in self._symbols]
-        return n
+        self.counts += self._shown
+        return super().keep()
 
     def each(self, at: int) -> Array:
         """Return the logarithm of the wealth of every track against one claim."""

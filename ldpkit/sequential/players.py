@@ -163,7 +163,8 @@ class Player(Kept):
         reports = np.flatnonzero(np.repeat(fresh, self.size))
         gained, won = self._win(reports, at, low)
         self._tried = n, at, gained
-        return np.append(self.log[at], won + self.base[at])[np.cumsum(fresh)]
+        start = np.logaddexp.reduce(self.shares[..., at] + self.now[..., at], axis=None)
+        return self.base[at] + np.append(start, won)[np.cumsum(fresh)]
 
     def _win(self, reports: Array, at: int, low: int) -> tuple[Array, Array]:
         """Return what each bet wins by some of the reports seen, as `_in_parts` does."""
