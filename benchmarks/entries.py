@@ -56,8 +56,8 @@ def measure(make, entries, rng, claims):
         sides, reports, counted = rng.integers(0, 2, n), make(n), screen.rounds >= warm
         tick = time.process_time()
         screen.see(read(reports, screen.rounds), reports, sides)
-        screen.trace(0)
-        screen.play(n)
+        screen.bet(n)
+        screen.keep()
         spent += counted * (time.process_time() - tick)
         measured += counted * n
     return spent / measured * 1e6, screen.rounds

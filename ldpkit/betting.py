@@ -24,7 +24,6 @@ k-sample tests", 2024; Gonzalez et al., "Sequentially auditing differential priv
 """
 
 import math
-from typing import Any
 
 import numpy as np
 import scipy
@@ -241,10 +240,8 @@ def soft(
     delta = checks.real("delta", delta, 0, 1, closed="[)")
     c = checks.reals("likelihood", likelihood, 0, 1)
     mu = checks.reals("balance", balance, 0, 2, closed="()")
-    shape = np.broadcast_shapes(c.shape, mu.shape, grown.shape)
-    flat: Any = [np.broadcast_to(one, shape).ravel() for one in (c, mu, grown)]
-    first, second = _soft(*(*flat, delta))
-    return first.reshape(shape), second.reshape(shape)
+    factors = np.vectorize(soft_factor, otypes=[float])
+    return factors(c, mu, grown, delta, False), factors(c, mu, grown, delta, True)
 
 
 @kernel
@@ -259,15 +256,6 @@ def soft_factor(c: float, mu: float, grown: float, delta: float, second: bool) -
         one = c * (mu + grown * kappa)
         two = (1 - c) * (mu + grown * kappa) / grown
     return (two if second else one) / (1 + delta / grown)
-
-
-@kernel
-def _soft(c: Array, mu: Array, grown: Array, delta: float) -> tuple[Array, Array]:
-    first, second = np.empty(c.size), np.empty(c.size)
-    for i in range(c.size):
-        first[i] = soft_factor(c[i], mu[i], grown[i], delta, False)
-        second[i] = soft_factor(c[i], mu[i], grown[i], delta, True)
-    return first, second
 
 
 def expected_pairs(

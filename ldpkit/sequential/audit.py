@@ -24,11 +24,10 @@ from ..auditors.result import Row
 from ..curve import Curve, approx, gdp
 from ..mechanisms import Client, LocalRandomizer
 from ..types import Rates
-from .events import Accepted, Event, Source
+from .events import SURE, Accepted, Event, Source
 from .loop import Run
 from .portfolio import DELTAS
 from .result import SequentialResult
-from .wealth import SURE
 
 __all__ = ["MOST", "STEPS", "SequentialAudit"]
 

@@ -23,21 +23,19 @@ import numpy as np
 from ..jit import kernel
 from ..reports.anything import plain, rows
 from ..types import Array
-from .records import INTEGER, NONE, ODD, REAL, ROOT, TRUTH, Records, chained, token
+from .records import INTEGER, NONE, ODD, REAL, ROOT, TRUTH, Places, Records, Writer, chained, token
 
 __all__ = ["decoded", "read"]
 
 U = np.uint64
+_TEXT, _LIST, _TABLE, _NULL = range(4, 8)
 _CODES: dict[type, int] = {
-    int: INTEGER, float: REAL, bool: TRUTH, str: 3, list: 4, tuple: 4, dict: 5, type(None): 6
+    int: INTEGER, float: REAL, bool: TRUTH, str: _TEXT, list: _LIST, tuple: _LIST, dict: _TABLE,
+    type(None): _NULL,
 }  # fmt: skip
 _ENTRY, _CHARACTER, _COUPLE, _STEP = (i << 48 for i in range(1, 5))  # plus a place: a token
 _TAIL, _COUPLED, _STEPPED = 16, 12, 256  # last characters; most entries of lists of bits, of reals
 _SHOWN = 60  # characters
-
-
-Level = list[tuple[Array, Array, Array, Array, list[Any]]]
-"""Entries of one depth: their reports, paths, star paths, types and values."""
 
 
 def read(reports: Iterable[Any], first: int = 0, named: bool = False, size: int = 1) -> Records:
@@ -59,49 +57,11 @@ def read(reports: Iterable[Any], first: int = 0, named: bool = False, size: int 
     -------
     Records
     """
-    table = _table(reports)
-    given: Any = rows(reports) if table is None else table
-    root = ("the text" if type(given[0]) is str else "the report") if named else None
-    out, n = Records(len(given), root), len(given)
-    level: Level = []
-    start = np.arange(n), np.full(n, ROOT), np.zeros(n, U)
-    if table is None:
-        _deeper(level, *start, given)
-    else:
-        sizes, flat = np.full(n, table.shape[1]), table.ravel()
-        code = {"b": TRUTH, "f": REAL}.get(table.dtype.kind, INTEGER)
-        codes = np.full(flat.size, code)
-        of, paths, stars = _entries(out, *start, sizes, codes, flat.astype(float))
-        _numbers(out, level, of, paths, stars, flat, code)
-    while level:
-        of, paths, stars, codes = (np.concatenate(part) for part in zip(*(e[:4] for e in level)))
-        values, level = [*itertools.chain.from_iterable(e[4] for e in level)], []
-        for code in np.flatnonzero(np.bincount(codes)).tolist():
-            at = np.flatnonzero(codes == code)
-            some = values if at.size == len(values) else [values[i] for i in at.tolist()]
-            entries = out, level, of[at], paths[at], stars[at], some
-            if code <= TRUTH:
-                _numbers(*entries, code)
-            else:
-                (_texts, _lists, _dictionaries, _nulls)[code - 3](*entries)
-    out.finish(first, size)
-    return out
-
-
-def _table(reports: Any) -> Array | None:
-    """Return rows of numbers as an array, if that loses nothing; otherwise ``None``."""
-    table = reports if isinstance(reports, np.ndarray) else np.empty(0)
-    if table.ndim != 2 or 0 in table.shape or table.dtype.itemsize > 8:
-        return None
-    small = table.dtype.kind == "u" and table.dtype.itemsize < 8
-    return np.ascontiguousarray(table) if small or table.dtype.kind in "bif" else None
-
-
-def _deeper(
-    level: Level, of: Array, paths: Array, stars: Array, values: list[Any], codes: Any = None
-) -> None:
-    """Append entries to the next level."""
-    level.append((of, paths, stars, _coded(values) if codes is None else codes, values))
+    given = rows(reports)
+    n, text = len(given), named and type(given[0]) is str
+    reader = _Reader(n, ("the text" if text else "the report") if named else None)
+    reader.read(Places(np.arange(n), np.full(n, ROOT), np.zeros(n, U)), given)
+    return reader.finished(first, size)
 
 
 def _coded(values: list[Any]) -> Array:
@@ -113,75 +73,196 @@ def _coded(values: list[Any]) -> Array:
         return _coded(values)
 
 
-def _numbers(
-    out: Records, level: Level, of: Array, paths: Array, stars: Array, values: Any, code: int
-) -> None:
-    if code == REAL:
-        x = np.array(values, float)
-        out.number(of, paths, stars, np.where(np.isfinite(x), REAL, ODD), x, x.view(U))
-        return
-    try:
-        whole = np.array(values, np.int64)
-    except OverflowError:  # beyond 64 bits: the sign, then groups of 60 bits, the lowest first
-        small = np.array([-(2**63) <= value < 2**63 for value in values])
-        at = np.flatnonzero(small)
-        _numbers(out, level, of[at], paths[at], stars[at], [values[i] for i in at], code)
-        at = np.flatnonzero(~small)
-        of, paths, large = of[at], paths[at], [values[i] for i in at]
-        hashes = np.array([token(hex(value)) for value in large], U)
-        out.category(of, paths, hashes, lambda i: hex(large[i])[:_SHOWN])
-        limbs = [
-            [v < 0, *(abs(v) >> i & 2**60 - 1 for i in range(0, v.bit_length(), 60))] for v in large
-        ]
-        _deeper(level, of, out.part(paths, "the 60-bit digits"), np.zeros(at.size, U), limbs)
-    else:
-        out.number(of, paths, stars, code, whole.astype(float), whole.view(U))
+def _picked(values: list[Any], at: Array) -> list[Any]:
+    """Return some of the values, which are all of them most often."""
+    return values if at.size == len(values) else [values[i] for i in at.tolist()]
 
 
-def _texts(
-    out: Records, level: Level, of: Array, paths: Array, stars: Array, values: list[str]
-) -> None:
-    codes = np.frombuffer("".join(values).encode("utf-32-le", "surrogatepass"), np.uint32).astype(U)
-    sizes = np.fromiter(map(len, values), np.int64, len(values))
-    ends, which, place = _places(sizes)
-    hashes = chained(codes, ends)
-    out.category(of, paths, hashes, lambda i: repr(values[i])[:_SHOWN])
-    at = np.flatnonzero(stars)
-    out.category(of[at], stars[at], hashes[at], lambda i: repr(values[at[i]])[:_SHOWN])
-    out.integer(of, out.part(paths, "the length"), sizes)
-    each, letter = of[which], [chr(code) for code in codes] if out.names else []
-    inner = out.step(paths[which], place + _CHARACTER, lambda i: f"character {place[i] + 1:,}")
-    out.number(each, inner, NONE, INTEGER, codes.astype(float), codes)
-    single = out.part(paths, "one of the characters")[which]
-    out.category(each, single, codes, lambda i: repr(letter[i]))
-    after = np.append(codes[1:], NONE)[: codes.size]
-    after[ends[sizes > 0] - 1] = 0
-    double = out.part(paths, "one of the characters with the next")[which]
-    both = (codes << U(32)) | after
-    out.category(each, double, both, lambda i: repr(letter[i] + chr(int(after[i]))))
-    last = ends[which] - np.arange(which.size)
-    at = np.flatnonzero(last <= _TAIL)
-    end = out.part(paths, "the end")[which[at]]
-    inner = out.step(end, last[at], lambda i: f"character {last[at[i]]} from the right")
-    out.category(each[at], inner, codes[at], lambda i: repr(letter[at[i]]))
-    parts = [
-        (i, what, value)
-        for i, text in enumerate(values)
-        for what, value in (_remembered if len(text) <= _TAIL else decoded)(text)
-    ]
-    for what in dict.fromkeys(what for _, what, _ in parts):
-        at = np.array([i for i, name, _ in parts if name == what])
-        new, inner = [value for _, name, value in parts if name == what], out.part(paths[at], what)
-        if what == "a word":
-            _words(out, of[at], inner, new)
+def _places(sizes: Array) -> tuple[Array, Array, Array]:
+    """Return the ends of concatenated sequences; of each entry its sequence and its place there."""
+    ends = np.cumsum(sizes)
+    which = np.repeat(np.arange(sizes.size), sizes)
+    return ends, which, np.arange(which.size) - (ends - sizes)[which]
+
+
+def _sizes(values: list[Any]) -> Array:
+    return np.fromiter(map(len, values), np.int64, len(values))
+
+
+class _Reader(Writer):
+    """Writer that reads the entries of reports, all of one depth and type at once."""
+
+    def deeper(self, at: Places, values: list[Any], codes: Array | None = None) -> None:
+        """Read entries later, with all others of their depth."""
+        self._deeper.append((at, _coded(values) if codes is None else codes, values))
+
+    def read(self, at: Places, values: list[Any]) -> None:
+        """Read entries, and all that is inside of them."""
+        kinds = self.texts, self.lists, self.tables, self.nulls
+        self._deeper = [(at, _coded(values), values)]
+        while self._deeper:
+            places, codes, parts = zip(*self._deeper)
+            at, self._deeper = Places(*map(np.concatenate, zip(*places))), []
+            known, values = np.concatenate(codes), [*itertools.chain.from_iterable(parts)]
+            for code in np.flatnonzero(np.bincount(known)).tolist():
+                some = np.flatnonzero(known == code)
+                own = at.at(some), _picked(values, some)
+                if code <= TRUTH:
+                    self.numbers(*own, code)
+                else:
+                    kinds[code - _TEXT](*own)
+
+    def numbers(self, at: Places, values: Any, code: int) -> None:
+        """Record numbers of one type; integers beyond 64 bits are read later, in parts."""
+        try:
+            x = np.array(values, np.float64 if code == REAL else np.int64)
+        except OverflowError:
+            small = np.array([-(2**63) <= value < 2**63 for value in values])
+            some = np.flatnonzero(small)
+            self.numbers(at.at(some), [values[i] for i in some.tolist()], code)
+            some = np.flatnonzero(~small)
+            self.large(at.at(some), [values[i] for i in some.tolist()])
         else:
-            _deeper(level, of[at], inner, np.zeros(at.size, U), new)
+            types = np.where(np.isfinite(x), REAL, ODD) if code == REAL else code
+            self.number(at, types, x.astype(float), x.view(U))
 
+    def large(self, at: Places, values: list[int]) -> None:
+        """Record integers beyond 64 bits, as the sign and groups of 60 bits, the lowest first."""
+        hashes = np.array([token(hex(value)) for value in values], U)
+        self.category(at.of, at.paths, hashes, lambda i: hex(values[i])[:_SHOWN])
+        limbs = [
+            [v < 0, *(abs(v) >> i & 2**60 - 1 for i in range(0, v.bit_length(), 60))]
+            for v in values
+        ]
+        inner = self.part(at.paths, "the 60-bit digits")
+        self.deeper(Places(at.of, inner, np.zeros(at.of.size, U)), limbs)
 
-def _words(out: Records, of: Array, paths: Array, texts: list[list[str]]) -> None:
-    sizes, words = [len(text) for text in texts], [*itertools.chain.from_iterable(texts)]
-    tokens = np.array([*map(token, words)], U)
-    out.category(np.repeat(of, sizes), np.repeat(paths, sizes), tokens, lambda i: repr(words[i]))
+    def texts(self, at: Places, values: list[str]) -> None:
+        """Record texts: as wholes, by characters, and by what they may encode."""
+        whole = "".join(values).encode("utf-32-le", "surrogatepass")
+        codes, sizes = np.frombuffer(whole, np.uint32).astype(U), _sizes(values)
+        (ends, which, place), (of, paths, stars) = _places(sizes), at
+        hashes, star = chained(codes, ends), np.flatnonzero(stars)
+        self.category(of, paths, hashes, lambda i: repr(values[i])[:_SHOWN])
+        self.category(of[star], stars[star], hashes[star], lambda i: repr(values[star[i]])[:_SHOWN])
+        self.real(of, self.part(paths, "the length"), sizes)
+        each, letter = of[which], [chr(code) for code in codes] if self.names else []
+        inner = self.step(paths[which], place + _CHARACTER, lambda i: f"character {place[i] + 1:,}")
+        self.number(
+            Places(each, inner, np.zeros(each.size, U)), INTEGER, codes.astype(float), codes
+        )
+        single = self.part(paths, "one of the characters")[which]
+        self.category(each, single, codes, lambda i: repr(letter[i]))
+        after = np.append(codes[1:], NONE)[: codes.size]
+        after[ends[sizes > 0] - 1] = 0
+        double = self.part(paths, "one of the characters with the next")[which]
+        both = (codes << U(32)) | after
+        self.category(each, double, both, lambda i: repr(letter[i] + chr(int(after[i]))))
+        last = ends[which] - np.arange(which.size)
+        end = np.flatnonzero(last <= _TAIL)
+        inner = self.step(
+            self.part(paths, "the end")[which[end]],
+            last[end],
+            lambda i: f"character {last[end[i]]} from the right",
+        )
+        self.category(each[end], inner, codes[end], lambda i: repr(letter[end[i]]))
+        parts: dict[str, list[tuple[int, Any]]] = {}
+        for i, text in enumerate(values):
+            for what, value in (_remembered if len(text) <= _TAIL else decoded)(text):
+                parts.setdefault(what, []).append((i, value))
+        for what, found in parts.items():
+            some, new = np.array([i for i, _ in found]), [value for _, value in found]
+            places = Places(of[some], self.part(paths[some], what), np.zeros(some.size, U))
+            if what == "a word":
+                self.words(places, new)
+            else:
+                self.deeper(places, new)
+
+    def words(self, at: Places, texts: list[list[str]]) -> None:
+        """Record the words of texts."""
+        sizes, words = _sizes(texts), [*itertools.chain.from_iterable(texts)]
+        tokens = np.array([*map(token, words)], U)
+        of, paths = np.repeat(at.of, sizes), np.repeat(at.paths, sizes)
+        self.category(of, paths, tokens, lambda i: repr(words[i]))
+
+    def lists(self, at: Places, values: list[Any]) -> None:
+        """Record lists as wholes, and read their entries later."""
+        entries = [*itertools.chain.from_iterable(values)]
+        codes, x = _coded(entries), np.zeros(len(entries))
+        numbers = np.flatnonzero(codes <= TRUTH)
+        some = _picked(entries, numbers)
+        try:
+            x[numbers] = some
+        except OverflowError:
+            x[numbers] = [*map(_floating, some)]
+        self.deeper(self.entries(at, _sizes(values), codes, x), entries, codes)
+
+    def entries(self, at: Places, sizes: Array, codes: Array, x: Array) -> Places:
+        """Record lists as wholes, and return the places of their entries."""
+        of, paths, stars = at
+        self.real(of, self.part(paths, "the length"), sizes)
+        ends, which, place = _places(sizes)
+        inner = self.step(paths[which], place + _ENTRY, lambda i: f"entry {place[i] + 1:,}")
+        base = np.where(stars != 0, stars, paths)[which]
+        members = self.step(base, token("\0an entry"), lambda i: "an entry")
+
+        def lists(of_entries: Array) -> Array:
+            return np.bincount(which, of_entries, sizes.size) > 0
+
+        bits = ~lists((codes > TRUTH) | (x != 0) & (x != 1))
+        members[bits[which]] = NONE
+        numeric = ~lists(codes > TRUTH) & (sizes > 0)
+        x = np.where(np.isfinite(x), x, 0.0)
+        some = np.flatnonzero(numeric)
+        tokens = np.repeat(_WHOLE_TOKENS, some.size)
+        whole = self.step(np.tile(paths[some], 7), tokens, lambda i: _AS_WHOLE[i // some.size])
+        self.real(np.tile(of[some], 7), whole, _listed(x, ends, sizes, some).ravel())
+        near = numeric & (sizes <= _STEPPED) & lists(x != np.floor(x))
+        later = np.flatnonzero((place > 0) & near[which])
+        steps = self.step(
+            paths[which[later]], place[later] + _STEP, lambda i: f"step {place[later[i]]}"
+        )
+        self.real(of[which[later]], steps, x[later] - x[later - 1])
+        short = np.flatnonzero((place > 0) & (numeric & bits & (sizes <= _COUPLED))[which])
+        gap, i = np.nonzero(place[short] >= np.arange(1, _COUPLED)[:, None])
+        gap, second = gap + 1, short[i]
+        pair = self.step(
+            paths[which[second]],
+            _COUPLE + place[second] * _COUPLED + gap,
+            lambda i: (
+                f"the relation of entries {place[second[i] - gap[i]] + 1}"
+                f" and {place[second[i]] + 1}"
+            ),
+        )
+        differ = (x[second] != x[second - gap]).astype(U)
+        self.category(
+            of[which[second]], pair, differ, lambda i: ("equality", "inequality")[int(differ[i])]
+        )
+        return Places(of[which], inner, members)
+
+    def tables(self, at: Places, values: list[dict[str, Any]]) -> None:
+        """Record dictionaries by keys and their order, and read their values later."""
+        sizes, (of, paths, stars) = _sizes(values), at
+        ends, which, place = _places(sizes)
+        keys = [*map(str, itertools.chain.from_iterable(values))]
+        tokens = np.fromiter(map(token, keys), U, len(keys))
+        inner = self.step(paths[which], tokens, lambda i: f"field {keys[i]}")
+        shared = self.step(stars[which], tokens, lambda i: f"field {keys[i]}")
+        shared[stars[which] == 0] = NONE
+        entries = [*itertools.chain.from_iterable(table.values() for table in values)]
+        self.deeper(Places(of[which], inner, shared), entries)
+        self.real(of, self.part(paths, "the number of keys"), sizes)
+        order = self.part(paths, "the order of the keys")
+        self.category(of, order, chained(tokens, ends), lambda i: ", ".join(values[i])[:_SHOWN])
+        start = np.flatnonzero(place == 0)
+        first = self.part(paths[which[start]], "the first key")
+        self.category(of[which[start]], first, tokens[start], lambda i: repr(keys[start[i]]))
+        places = self.part(inner, "the place")
+        self.category(of[which], places, place.astype(U), lambda i: f"{place[i] + 1:,}")
+
+    def nulls(self, at: Places, values: list[None]) -> None:
+        """Record missing values."""
+        self.category(at.of, at.paths, np.zeros(len(values), U), lambda i: "null")
 
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
@@ -220,74 +301,11 @@ def decoded(text: str) -> list[tuple[str, Any]]:
 _remembered = functools.lru_cache(1 << 12)(decoded)  # for short texts, which often repeat
 
 
-def _places(sizes: Array) -> tuple[Array, Array, Array]:
-    """Return the ends of concatenated sequences; of each entry its sequence and its place there."""
-    ends = np.cumsum(sizes)
-    which = np.repeat(np.arange(sizes.size), sizes)
-    return ends, which, np.arange(which.size) - (ends - sizes)[which]
-
-
-def _lists(
-    out: Records, level: Level, of: Array, paths: Array, stars: Array, values: list[Any]
-) -> None:
-    sizes = np.fromiter(map(len, values), np.int64, len(values))
-    entries = [*itertools.chain.from_iterable(values)]
-    codes, x = _coded(entries), np.zeros(len(entries))
-    at = np.flatnonzero(codes <= TRUTH)
-    some = entries if at.size == len(entries) else [entries[i] for i in at.tolist()]
-    try:
-        x[at] = some
-    except OverflowError:
-        x[at] = [*map(_floating, some)]
-    which, inner, members = _entries(out, of, paths, stars, sizes, codes, x)
-    _deeper(level, of[which], inner, members, entries, codes)
-
-
 def _floating(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
         return math.inf
-
-
-def _entries(
-    out: Records, of: Array, paths: Array, stars: Array, sizes: Array, codes: Array, x: Array
-) -> tuple[Array, Array, Array]:
-    """Record lists as wholes; return for each entry its list, path and star path."""
-    out.integer(of, out.part(paths, "the length"), sizes)
-    ends, which, place = _places(sizes)
-    inner = out.step(paths[which], place + _ENTRY, lambda i: f"entry {place[i] + 1:,}")
-    base = np.where(stars != 0, stars, paths)[which]
-    members = out.step(base, token("\0an entry"), lambda i: "an entry")
-
-    def lists(of_entries: Array) -> Array:
-        return np.bincount(which, of_entries, sizes.size) > 0
-
-    bits = ~lists((codes > TRUTH) | (x != 0) & (x != 1))
-    members[bits[which]] = NONE
-    numeric = ~lists(codes > TRUTH) & (sizes > 0)
-    x = np.where(np.isfinite(x), x, 0.0)
-    at = np.flatnonzero(numeric)
-    tokens = np.repeat(_WHOLE_TOKENS, at.size)
-    whole = out.step(np.tile(paths[at], 7), tokens, lambda i: _AS_WHOLE[i // at.size])
-    out.real(np.tile(of[at], 7), whole, _listed(x, ends, sizes, at).ravel())
-    near = numeric & (sizes <= _STEPPED) & lists(x != np.floor(x))
-    at = np.flatnonzero((place > 0) & near[which])
-    tokens = place[at] + _STEP
-    steps = out.step(paths[which[at]], tokens, lambda i: f"step {place[at[i]]}")
-    out.real(of[which[at]], steps, x[at] - x[at - 1])
-    short = numeric & bits & (sizes <= _COUPLED)
-    later = np.flatnonzero((place > 0) & short[which])
-    gap, i = np.nonzero(place[later] >= np.arange(1, _COUPLED)[:, None])
-    gap, at = gap + 1, later[i]
-    pair = out.step(
-        paths[which[at]],
-        _COUPLE + place[at] * _COUPLED + gap,
-        lambda i: f"the relation of entries {place[at[i]] - gap[i] + 1} and {place[at[i]] + 1}",
-    )
-    differ = (x[at] != x[at - gap]).astype(U)
-    out.category(of[which[at]], pair, differ, lambda i: ("equality", "inequality")[int(differ[i])])
-    return which, inner, members
 
 
 _AS_WHOLE = (
@@ -314,32 +332,3 @@ def _listed(x: Array, ends: Array, sizes: Array, lists: Array) -> Array:
         out[1, i], out[2, i], out[3, i], out[4, i] = x[high], high - a, x[low], low - a
         out[5, i] = b - 1 - last
     return out
-
-
-def _dictionaries(
-    out: Records, level: Level, of: Array, paths: Array, stars: Array,
-    values: list[dict[str, Any]],
-) -> None:  # fmt: skip
-    sizes = np.fromiter(map(len, values), np.int64, len(values))
-    ends, which, place = _places(sizes)
-    keys = [*map(str, itertools.chain.from_iterable(values))]
-    tokens = np.fromiter(map(token, keys), U, len(keys))
-    inner = out.step(paths[which], tokens, lambda i: f"field {keys[i]}")
-    shared = out.step(stars[which], tokens, lambda i: f"field {keys[i]}")
-    shared[stars[which] == 0] = NONE
-    entries = [*itertools.chain.from_iterable(table.values() for table in values)]
-    _deeper(level, of[which], inner, shared, entries)
-    out.integer(of, out.part(paths, "the number of keys"), sizes)
-    order = out.part(paths, "the order of the keys")
-    out.category(of, order, chained(tokens, ends), lambda i: ", ".join(values[i])[:_SHOWN])
-    start = np.flatnonzero(place == 0)
-    first = out.part(paths[which[start]], "the first key")
-    out.category(of[which[start]], first, tokens[start], lambda i: repr(keys[start[i]]))
-    places = out.part(inner, "the place")
-    out.category(of[which], places, place.astype(U), lambda i: f"{place[i] + 1:,}")
-
-
-def _nulls(
-    out: Records, level: Level, of: Array, paths: Array, stars: Array, values: list[None]
-) -> None:
-    out.category(of, paths, np.zeros(of.size, U), lambda i: "null")

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..types import Array
 from .columns import read
+from .events import Entry
 from .records import INTEGER, TRUTH, TYPES, Records
 from .tallies import (  # fmt: skip
     AGREE,
@@ -42,7 +43,7 @@ _WORDS = (
     "binary digit {1:g} of {0} is 1", "binary digit {1:g} of {0} is 0", "{0} is greater than {1:g}",
     "{0} is at most {1:g}", "{0} is {2}", "{0} is a number that was sent",
 )  # fmt: skip
-
+_PARITY = "{0} is odd", "{0} is even"  # of digit 0 of an integer
 
 NUMBER = np.dtype([("path", np.uint64), ("kind", np.int64), ("value", float)])
 """The path of a number, with the type and the parameter of an event."""
@@ -56,15 +57,14 @@ class Ranking(NamedTuple):
     events : array (2, k, TOP, 4 + k)
         The best of all events, and of rare ones, by question. A row holds promise, type of the
         event, slot or entry, parameter, and hits with each input.
-    looked, rare : int
+    seen : int array (2,)
         Number of events that were seen at least twice, and of rare categories among them.
     reports : int array (k,)
         Number of counted reports of each input.
     """
 
     events: Array
-    looked: int
-    rare: int
+    seen: Array
     reports: Array
 
 
@@ -88,35 +88,22 @@ class Counts:
         Number of rare categories that were seen at least twice.
     records, blocks : int
         Number of counted numbers and categories, and of ended blocks.
-    repeated : bool array (k,)
-        Whether all reports of an input were the same as its first one.
+    first, repeated : uint64 and bool array (k,)
+        Hash of the first report of each input, and whether all its reports were the same.
     """
 
     def __init__(self, inputs: int = 2, values: int = VALUES, size: int = 1) -> None:
         self.inputs, self.size, self.rare, self.records = inputs, size, 0, 0
-        self.repeated, self._first = np.ones(inputs, bool), np.zeros(inputs, np.uint64)
+        self.repeated, self.first = np.ones(inputs, bool), np.zeros(inputs, np.uint64)
         self._offered = 0  # number of reports, also of those that were not counted
         self.paths, self.table = Paths.new(inputs), Values.new(values, inputs)
         self.reports = np.zeros((2, inputs), np.int64)
         self._signs = np.zeros((inputs, ROWS, SIGNED), np.int8)
         self.blocks, none = 0, np.zeros((2, inputs, 1, 4 + inputs))
-        self._coupled = Ranking(none, 0, 0, np.ones(inputs, np.int64))
+        self._coupled = Ranking(none, np.zeros(2, int), np.ones(inputs, np.int64))
         self._masks = np.zeros((1, inputs), np.uint16)
         self._couples: list[tuple[int, int, int, int]] = []
         self._bet_on: list[int] = []
-
-    @property
-    def missed(self) -> int:
-        """Lower bound of the number of paths without a slot, because some may share a mark.
-
-        Of such a path only whole values are counted.
-        """
-        return int(self.paths.missed.sum())
-
-    @property
-    def constant(self) -> bool:
-        """Whether all reports are the same."""
-        return bool(self.repeated.all() and (self._first == self._first[0]).all())
 
     def see(self, found: Records, sides: Array) -> Array:
         """Find in reports the events that are bet on, then count the reports.
@@ -148,8 +135,8 @@ class Counts:
             mine = sides == side
             whole = found.whole[mine]
             if whole.size:
-                self._first[side] = self._first[side] if before else whole[0]
-                self.repeated[side] &= bool((whole == self._first[side]).all())
+                self.first[side] = self.first[side] if before else whole[0]
+                self.repeated[side] &= bool((whole == self.first[side]).all())
             own = signs[mine][-ROWS:]
             last = before + whole.size
             self._signs[side, np.arange(last - len(own), last) % ROWS, :columns] = own
@@ -164,7 +151,7 @@ class Counts:
             counts[:, 0] += counts[:, 1]
             counts[:, 1] = 0
         past, now = self._rank(0, epsilon, delta), int(self.reports[0].sum())
-        self.rare = past.rare
+        self.rare = int(past.seen[1])
         doubled = now.bit_length() > before.bit_length()
         if doubled or self.blocks % 16 == 15:
             self._coupled = self._couple(epsilon, delta)
@@ -176,7 +163,7 @@ class Counts:
         best = np.zeros((2, self.inputs, TOP, 4 + self.inputs))
         reports, grown = self.reports[window].copy(), math.exp(epsilon)
         found = rank(self.paths, self.table, window, best, reports, grown, delta)
-        return Ranking(best, *found, reports)
+        return Ranking(best, np.array(found), reports)
 
     def informative(self, most: int) -> tuple[Array, Array]:
         """Return what tells the inputs apart best, whatever epsilon is claimed, the best first.
@@ -211,7 +198,7 @@ class Counts:
         seen = np.minimum(self.reports[0], ROWS)
         used = min(int(self.paths.used[0]), SIGNED)
         if used < 2 or seen.min() < LEAST:
-            return Ranking(best, 0, 0, np.maximum(seen, 1))
+            return Ranking(best, np.zeros(2, int), np.maximum(seen, 1))
         own = [signs[:n, :used].astype(np.float32) for signs, n in zip(self._signs, seen.tolist())]
         products, scratch = [x.T @ x / len(x) for x in own], np.zeros((2, self.inputs))
         for product in products[: self.inputs if self.inputs > 2 else 1]:
@@ -221,7 +208,7 @@ class Counts:
             for kind, sign in ((AGREE, 1), (DIFFER, -1)):
                 hits = np.array([(x[:, i] * x[:, j] == sign).sum() for x in own], float)
                 offer(best, kind, i, float(j), hits, seen, math.exp(epsilon), delta, scratch)
-        return Ranking(best, 2 * used**2, 0, seen)
+        return Ranking(best, np.array([2 * used**2, 0]), seen)
 
     def choose(self, chosen: Iterable[tuple[Array, int, int]]) -> None:
         """Set the events to find in the next reports.
@@ -250,26 +237,24 @@ class Counts:
         """Return the hash of a category, a row of `Ranking.events`; 0 for any other event."""
         return int(self.table.keys[int(event[2])]) if event[1] == CATEGORY else 0
 
-    def words(self, event: Array, report: Any, key: int = 0) -> str:
+    def entry(self, event: Array, report: Any, key: int = 0) -> Entry | None:
         """Return an event, a row of `Ranking.events`, in words.
 
-        The words are taken from a report that shows the event, and are empty if it does not. `key`
-        is the earlier return value of `key` for this event.
+        The words are taken from a report that shows the event; ``None`` if it does not. `key` is
+        the earlier return value of `key` for this event.
         """
-        row = isinstance(report, (np.ndarray, np.void))  # a row of a table, not several reports
-        found = read(np.array([report]) if row else [report], named=True)
+        found, key = read([report], named=True), key or self.key(event)
         kind, place, value = int(event[1]), int(event[2]), float(event[3])
-        if kind == CATEGORY:
-            return found.events.get(key or self.key(event), "")
-        names = found.names or {}
-        name = names.get(int(self.paths.hashes[place]), "")
-        if not name:
-            return ""
+        places = [] if kind == CATEGORY else [place, int(value)][: 1 + (kind > CATEGORY)]
+        paths = [int(self.paths.hashes[i]) for i in places] or [key]
+        name, *other = [found.names.get(path, found.events.get(path, "")) for path in paths]
+        words = name
         if kind > CATEGORY:
-            other = names.get(int(self.paths.hashes[int(value)]), "")
-            return f"{name} and {other} {'agree' if kind == AGREE else 'differ'}"
-        if kind in (ONE, ZERO) and value == 0:
+            words = f"{name} and {other[0]} {'agree' if kind == AGREE else 'differ'}"
+        elif kind < CATEGORY:
             types = found.types[found.paths == self.paths.hashes[place]]
-            if np.isin(types, (INTEGER, TRUTH)).all() and " character " not in f" {name}":
-                return f"{name} is {'odd' if kind == ONE else 'even'}"
-        return _WORDS[kind].format(name, value, TYPES[int(value)] if kind == IS else "")
+            whole = np.isin(types, (INTEGER, TRUTH)).all() and " character " not in f" {name}"
+            odd = kind in (ONE, ZERO) and value == 0 and whole
+            form = _PARITY[kind] if odd else _WORDS[kind]
+            words = form.format(name, value, TYPES[int(value)] if kind == IS else "")
+        return Entry(words, kind, tuple(paths), value) if name else None

@@ -2,25 +2,77 @@
 
 Reports come as their mechanism makes them: arrays with one entry a user, or lists of such arrays.
 Reports of type ``any`` are arrays of objects. A bet is valid only if the event depends on its own
-report alone.
+report alone. A *track* is an event with an ordered pair of inputs, and several bets run on each.
+
+One bet comes before the first round: that a program draws the same coins at every start. The
+program is started three times. The first two starts get the same inputs, and the third one gets
+other inputs. Let A, B and C be the answers to one question, let p be the distribution of A and of
+B, and q that of C. The claim implies 1 - q(y) <= exp(epsilon) (1 - p(y)) + delta for every answer
+y. Therefore, for every set S of answers,
+
+    P(A = B != C, A in S) = sum over S of p(y)^2 (1 - q(y))
+                         <= exp(epsilon) P(A != B) + delta P(A = B in S).
+
+Here S are the answers that differ from the previous one to the same input. Therefore a program that
+always repeats its answer, for example because it needs no coins, is not taken for one that repeats
+its coins. The bet multiplies its wealth by 1 + l (1 - delta) if A = B != C, by 1 - l delta if
+A = B = C, and by 1 - l exp(epsilon) if A != B, where l = exp(-epsilon). This wins nothing on
+average if the coins of the starts are independent, and an answer does not depend on earlier ones.
 """
 
+import math
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
+from .. import betting, checks
 from ..attacks import Attack
-from ..mechanisms import LocalRandomizer
+from ..auditors.result import in_the_clear
+from ..jit import kernel
+from ..mechanisms import Client, ClientError, LocalRandomizer, Program
 from ..types import Array, Pair, Rates, Reports, Rng
+from . import tallies
 from .columns import read
-from .tallies import AGREE, CATEGORY, happens
+from .players import SHARES, Player
+from .tallies import CATEGORY, happens
 
-__all__ = ["Event", "Accepted", "Declared", "Entry", "Source", "happened"]
+__all__ = [
+    "AGREE", "IDLE", "KNOWN", "SAME", "SHARE", "UNSEEDED", "Event", "Accepted", "Declared", "Entry",
+    "Source", "Tracks", "gains", "happened", "same_seed",
+]  # fmt: skip
+
+IDLE = 4
+"""Symbol of a round on which no bet is made."""
+
+SURE = 0.9
+"""Share of the stake that is bet on declared rates; the rest insures against wrong rates."""
+
+_LEAST = 1e-300  # smallest factor of a bet, because a bet never recovers from a factor of 0
+SHARE = 0.01
+"""Share of the stake that is bet on the seed of a program."""
+SAME = "the same seed at every start"
+"""The cause in words."""
+AGREE = "answers of two starts agree, and those of a third one with other inputs differ"
+"""The event in words."""
+KNOWN = (
+    "The program has the same seed at every start: two starts gave the same answers to the same"
+    " inputs, and a third one gave other answers to other inputs. Therefore anybody who knows the"
+    " program knows its coins."
+)
+"""Sentence about a violation."""
+UNSEEDED = (
+    "the program has the same seed at every start, so that its coins are known, and counts of its"
+    " reports prove nothing"
+)
+"""Why an audit is not valid if these answers do not differ enough between inputs."""
+
+_QUESTIONS, _PATIENCE = 2000, 5.0  # questions, and seconds for all of them
+_FRESH = 20  # so many changing answers repeat by chance with probability 2^-20 at most
 
 
 @runtime_checkable
@@ -53,7 +105,7 @@ class Source(Protocol):
 class Event(ABC):
     """Base class of everything that can be bet on.
 
-    A subclass has a text `words` and a method `holds`. It may override `rates`, `note` and `both`.
+    A subclass has a text `words` and a method `holds`. It may override `rates` and `both`.
 
     Attributes
     ----------
@@ -70,11 +122,6 @@ class Event(ABC):
         One bet is made for just these rates, unless the factors of a round are averaged.
         """
         return None
-
-    @property
-    def note(self) -> str:
-        """A warning that the result repeats; empty if there is none."""
-        return ""
 
     @property
     def both(self) -> bool:
@@ -171,7 +218,7 @@ class Entry(Event):
     def holds(self, reports: Any) -> Array:
         """Return whether each report shows the event; bool array (n,)."""
         found, path = read(reports), np.uint64(self.paths[0])
-        shown = np.zeros(found.reports, bool)
+        shown = np.zeros(found.whole.size, bool)
         if self.kind == CATEGORY:
             shown[found.category_rows[found.keys == path]] = True
         elif self.kind < CATEGORY:
@@ -179,11 +226,11 @@ class Entry(Event):
             numbers = found.types[at], found.values[at], found.words[at]
             shown[found.rows[at][happens(self.kind, self.value, *numbers)]] = True
         else:
-            signs = np.zeros((2, found.reports))
+            signs = np.zeros((2, found.whole.size))
             for sign, own in zip(signs, self.paths):
                 at = (found.paths == np.uint64(own)) & np.isin(found.values, (0, 1))
                 sign[found.rows[at]] = 2 * found.values[at] - 1
-            shown = signs.prod(axis=0) == (1 if self.kind == AGREE else -1)
+            shown = signs.prod(axis=0) == (1 if self.kind == tallies.AGREE else -1)
         return shown
 
 
@@ -197,3 +244,170 @@ def happened(event: Event, reports: Reports, n: int, rng: Rng) -> Array:
         f" shape {shown.shape}",
     )
     return shown
+
+
+# --- wealth of bets on given events ---------------------------------------------------------------
+@kernel
+def _after(factors: Array, wealth: Array, symbols: Array) -> Array:
+    """Return the sum of the wealth of all bets after each round.
+
+    `factors` has shape (tracks, 5, bets), `wealth` (tracks, bets) and `symbols` (tracks, n).
+    """
+    tracks, bets = wealth.shape
+    totals = np.zeros(symbols.shape[1])
+    for i in range(totals.size):
+        for t in range(tracks):
+            for b in range(bets):
+                wealth[t, b] *= factors[t, symbols[t, i], b]
+                totals[i] += wealth[t, b]
+    return totals
+
+
+class Tracks(Player):
+    """Wealth of the bets on given events, against every epsilon of a grid.
+
+    Parameters
+    ----------
+    grid : float array (g,)
+        Claims to bet against.
+    delta : float
+    rates : sequence of (float, float) or None
+        Known rates of every track.
+    coins : bool
+        Whether a round is one report, whose input a coin chose; otherwise it is a pair of reports.
+    product : bool
+        Whether the reports of a pair are independent. Then a round multiplies the wealth by the
+        product of their factors, and otherwise by the mean of these factors.
+
+    Attributes
+    ----------
+    counts : int array (tracks, 5)
+        How often each symbol was seen, see `ldpkit.betting`; the fifth is `IDLE`.
+    believed : float array (tracks, 2)
+        The rates of every track that the bets assume; NaN if they assume none.
+    """
+
+    _KEPT = (*Player._KEPT, "counts", "believed")
+    _POWER, _AGAIN = 1.0, 0.0
+
+    def __init__(
+        self, grid: Array, delta: float, rates: Sequence[Rates | None], coins: bool = False,
+        product: bool = False,
+    ) -> None:  # fmt: skip
+        self.grid, self.delta, self.coins = grid, delta, coins
+        joint, lines = coins or product, len(betting.STAKES)
+        even, learned = np.full(len(SHARES), 1 / len(SHARES)), None in rates
+        plain = np.append(np.full(lines, 1 / lines), learned * even if joint else [])
+        sure = np.append((1 - SURE) * plain[:lines], [0.0, SURE] if joint else [])
+        prior = np.array([plain if r is None or not joint else sure for r in rates])
+        super().__init__(prior / prior.sum(axis=1, keepdims=True) / len(prior), grid.size, 1, True)
+        self.counts = np.zeros((len(rates), 5), np.int64)
+        self.believed = np.full((len(rates), 2), np.nan)
+        self._gains = np.zeros((*self.now.shape, 5))  # logarithms of factors
+        linear = [betting.linear(betting.STAKES, g, delta, coins=self.coins) for g in grid]
+        self._gains[:, :lines, :, :IDLE] = np.log(linear).swapaxes(0, 1)
+        for track, pair in enumerate(rates):
+            if pair is not None:
+                self.believe(track, pair)
+
+    def believe(self, track: int, rates: Rates) -> None:
+        """Assume these rates in the bets of a track from now on, if any of its bets use rates."""
+        lines, self.believed[track] = len(betting.STAKES), rates
+        for bet, share in zip(range(lines, self._gains.shape[1]), SHARES):
+            factors = betting.joint(*rates, self.grid, self.delta, share, coins=self.coins)
+            self._gains[track, bet, :, :IDLE] = np.log(np.maximum(factors, _LEAST))
+
+    def hits(self, track: int) -> tuple[int, int, int, int]:
+        """Return how often an event was seen with the first and with the second input, and the
+        reports of each input that it was bet on."""
+        seen = self.counts[track].tolist()
+        if self.coins:
+            return seen[1], seen[3], seen[0] + seen[1], seen[2] + seen[3]
+        pairs = sum(seen[:IDLE])
+        return seen[2] + seen[3], seen[1] + seen[3], pairs, pairs
+
+    def see(self, symbols: Array) -> None:
+        """Take the symbols of the next rounds, uint8 array (tracks, n)."""
+        self._watch(symbols.shape[1])
+        self._fresh[:], self._symbols = True, symbols  # no event was chosen by counted reports
+
+    def _win(self, reports: Array, at: int, low: int) -> tuple[Array, Array]:
+        symbols = self._symbols[:, : reports.size]
+        self._shown = np.array([np.bincount(row, minlength=5) for row in symbols])
+        start = (self.shares + self.now)[:, :, at]
+        scale = float(start.max())
+        factors = np.exp(np.ascontiguousarray(self._gains[:, :, at].swapaxes(1, 2)))
+        with np.errstate(divide="ignore"):
+            trace = np.log(_after(factors, np.exp(start - scale), symbols)) + scale
+        return np.einsum("ts,tbgs->tbg", self._shown, self._gains), trace
+
+    def keep(self) -> int:
+        """Keep the last bet, and count its symbols."""
+        self.counts += self._shown
+        return super().keep()
+
+    def each(self, at: int) -> Array:
+        """Return the logarithm of the wealth of every track against one claim."""
+        own = self._prior[:, :, 0] - np.logaddexp.reduce(self._prior[:, :, 0], axis=1)[:, None]
+        return np.logaddexp.reduce(own + (self.own + self.now)[:, :, at], axis=1)
+
+    def sure(self, reports: int) -> Array:
+        """Return the logarithm of the wealth that a gross leak would have won, float array (g,).
+
+        The first event is taken for a client that sends its input in the clear in one report of
+        ten; see `in_the_clear`. `reports` are those of each input.
+        """
+        hits = in_the_clear(reports)
+        none, shown = (2, 1) if self.coins else (0, 2)  # if delta > 0, `none` costs wealth too
+        lines = self._gains[0, : len(betting.STAKES)]
+        won = hits * lines[..., shown] + (reports - hits * (not self.coins)) * lines[..., none]
+        return np.logaddexp.reduce(won, axis=0) - math.log(len(won) * len(self.counts))
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from the `state` of other tracks, see `Kept.restore`."""
+        super().restore(state)
+        for track in np.flatnonzero(~np.isnan(self.believed[:, 0])).tolist():
+            p, q = self.believed[track].tolist()
+            self.believe(track, (p, q))
+
+
+# --- the bet on a seed ----------------------------------------------------------------------------
+def gains(epsilon: float, delta: float) -> tuple[float, float]:
+    """Return what the logarithm of the wealth gains if the third answer differs, and if not."""
+    stake = math.exp(-min(epsilon, 700))
+    return math.log1p((1 - delta) * stake), math.log1p(-delta * stake)
+
+
+def same_seed(client: Client, inputs: Sequence[int], goal: float) -> tuple[float, bool]:
+    """Return the logarithm of the wealth, and whether the program seems to repeat its coins.
+
+    Parameters
+    ----------
+    client : Client
+        A client whose function is a `Program`.
+    inputs : sequence of int
+        The audited inputs, by their positions.
+    goal : float
+        Logarithm of the wealth at which to stop.
+    """
+    program: Any = client.function
+    starts = [Program(program.words, program.limit) for _ in range(3)]
+    values = [i if client.values is None else client.values[i] for i in inputs]
+    won, lost = gains(client.epsilon, client.delta)
+    last: dict[int, Any] = {}
+    wealth, fresh, end = 0.0, 0, time.monotonic() + _PATIENCE
+    for question in range(_QUESTIONS):
+        at = question % len(values)
+        try:
+            first, again = [start(values[at]) for start in starts[:2]]
+            other = starts[2](values[at - 1]) if first == again else None
+        except ClientError:  # the audit will meet it, too
+            return -math.inf, False
+        if first != again:
+            return -math.inf, False
+        if last.get(at, first) != first:
+            fresh, wealth = fresh + 1, wealth + (won if other != first else lost)
+        last[at] = first
+        if wealth >= goal or time.monotonic() > end:
+            break
+    return wealth, fresh >= _FRESH

@@ -25,13 +25,12 @@ from ..rng import generator
 from ..stats import down
 from ..types import Array, Rates, Reports
 from .columns import read
-from .events import Accepted, Event, Source, happened
-from .players import SHARE, Kept, same_seed
+from .events import IDLE, SHARE, Accepted, Event, Source, Tracks, happened, same_seed
+from .players import Kept, Wealth, grid
 from .portfolio import Portfolio
 from .result import SequentialResult, result
 from .scores import Scores
 from .screen import Screen
-from .wealth import IDLE, Tracks, Wealth, grid
 
 __all__ = ["Run"]
 
@@ -63,8 +62,7 @@ class Run(Kept):
         Number of reports of each input in these rounds.
     """
 
-    _ARRAYS = ("asked",)
-    _NUMBERS = ("seed",)
+    _KEPT = ("asked", "seed", "seconds")
 
     def __init__(self, audit: Any, seed: int = 1, state: Row | None = None) -> None:
         mechanism: Any = audit.mechanism
@@ -305,9 +303,9 @@ class Run(Kept):
         """Read the reports of some rounds, and show their records to the players that learn."""
         at, size = np.arange(part.start, part.stop), chosen.shape[1]
         if self.live:
-            given = _each(picked(reports, at))
+            given = rows(picked(reports, at))
         else:
-            own = [_each(picked(some, at)) for some in reports]
+            own = [rows(picked(some, at)) for some in reports]
             given = [*itertools.chain.from_iterable(zip(*own))]
         records = read(given, self.rounds * size, size=size)
         for player in self.wealth.players:
@@ -318,7 +316,7 @@ class Run(Kept):
         """End a block of the tracks: share their wealth anew, and learn rates of their events."""
         self.trajectory.append((self.rounds // self.cycle, self.wealth.log, self.wealth.lower))
         if self.tracks:
-            self.tracks.settle()
+            self.tracks.share()
             for track, known in enumerate(self.audit.rates):
                 if known is None:
                     self.tracks.believe(track, careful(*self.tracks.hits(track)))
@@ -362,17 +360,16 @@ class Run(Kept):
             **({} if audit.curve is None else {"curve": audit.curve.lines}),
         }
 
-    def state(self, **more: Array) -> Row:
+    def state(self) -> Row:
         """Return the state from which another process can continue; JSON can hold it."""
-        return super().state(**more) | {
+        return super().state() | {
             "about": self.about(),
             "rounds": self.rounds,
-            "seconds": self.seconds,
             "trajectory": [list(row) for row in self.trajectory],
             "wealth": self.wealth.state(),
         }
 
-    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from the `state` of another run of the same audit, see `Kept.restore`."""
         before = state["about"]
         now = self.about(before)
@@ -382,20 +379,13 @@ class Run(Kept):
             if before.get(name) != now.get(name)
         ]
         checks.need(not changed, f"state must be of the same audit: {'; '.join(changed)}")
-        arrays = super().restore(state)
-        checks.integer("seed", self.seed, 0)
-        checks.values(self.asked, 2**62, "asked")
-        self.seconds = checks.real("seconds", state["seconds"], 0)
+        super().restore(state)
         self.trajectory = [(int(a), float(b), float(c)) for a, b, c in state["trajectory"]]
         with np.errstate(all="ignore"):  # numbers out of range are refused afterwards
             self.wealth.restore(state["wealth"])
-        return arrays
 
-
-def _each(reports: Reports) -> Any:
-    """Return reports as a list, or a table of numbers as it is."""
-    table = isinstance(reports, np.ndarray) and reports.ndim == 2 and reports.dtype.kind in "biuf"
-    return reports if table else rows(reports)
+    def _sound(self) -> bool:
+        return min(self.seed, self.seconds, self.asked.min()) >= 0
 
 
 def _size(reports: Reports) -> int:

@@ -106,7 +106,8 @@ def _fits(table: Array, sides: Array, inputs: int) -> Iterator[Fit]:
     for i in few[:_TABLES]:
         yield functools.partial(_tabled, i, values[i])
     real = [i for i, known in enumerate(values[:-1]) if known.size > _FEW]
-    centred, standard = _shared(functools.partial(_centred, real)), _shared(_standard)
+    centred = _remembering(functools.partial(_centred, real), 3)
+    standard = _remembering(_standard, 3)
     for power in (1, 2) if 0 < len(real) <= _SMOOTH else ():
         yield functools.partial(_linear, 0.5, centred, power)
     for ridge in _RIDGES if len(values) > 2 else ():
@@ -144,33 +145,21 @@ def _tabled(column: int, values: Array, table: Array, sides: Array, inputs: int)
     return looked_up
 
 
-def _shared(scaled: Callable[[Array], Change]) -> Callable[[Array], tuple[Change, Array]]:
-    """Return a function that scales the same rows once, for all models that are fitted to them.
+def _remembering(function: Callable[[Array], Any], most: int) -> Callable[[Array], Any]:
+    """Return the same function, which remembers its last results.
 
-    It returns the scale, and the rows after it. The scale remembers the last other rows, because
-    the models are also asked about the same rows.
+    Several models are fitted to the same rows, and asked about the same rows.
     """
-    known: dict[int, tuple[Array, Change, Array]] = {}
+    known: list[tuple[Array, Any]] = []
 
-    def once(table: Array) -> tuple[Change, Array]:
-        if id(table) not in known:
-            scale = scaled(table)
-            known[id(table)] = table, _remembering(scale), scale(table)
-        return known[id(table)][1:]
+    def remembered(table: Array) -> Any:
+        for asked, result in known:
+            if asked is table:
+                return result
+        known[:] = [(table, function(table)), *known[: most - 1]]
+        return known[0][1]
 
-    return once
-
-
-def _remembering(change: Change) -> Change:
-    """Return the same function, which remembers its last rows."""
-    last: list[Any] = [None, None]
-
-    def changed(table: Array) -> Array:
-        if last[0] is not table:
-            last[:] = table, change(table)
-        return last[1]
-
-    return changed
+    return remembered
 
 
 def _standard(table: Array) -> Change:
@@ -190,7 +179,7 @@ def _standard(table: Array) -> Change:
         z = np.clip((np.clip(table, -_FAR, _FAR) - middle) / spread, -20, 20)
         return np.column_stack([np.nan_to_num(z), np.isnan(table[:, some])])
 
-    return standard
+    return _remembering(standard, 2)
 
 
 def _centred(columns: list[int], table: Array) -> Change:
@@ -204,20 +193,20 @@ def _centred(columns: list[int], table: Array) -> Change:
             far = (np.clip(table[:, columns], -_FAR, _FAR) - middle) / spread
         return np.clip(np.nan_to_num(far), -20, 20)
 
-    return centred
+    return _remembering(centred, 2)
 
 
 def _linear(
-    ridge: float, scaled: Callable[[Array], tuple[Change, Array]], power: int,
-    table: Array, sides: Array, inputs: int,
+    ridge: float, scaled: Callable[[Array], Change], power: int, table: Array, sides: Array,
+    inputs: int,
 ) -> Odds:  # fmt: skip
     """Return log odds that are a weighted sum of scaled columns, and of a power of their size."""
 
     def bent(z: Array) -> Array:
         return np.column_stack([z, np.abs(z) ** power]) if power else z
 
-    scale, rows = scaled(table)
-    fit = _regression(bent(rows), sides, inputs, ridge)
+    scale = scaled(table)
+    fit = _regression(bent(scale(table)), sides, inputs, ridge)
     return lambda table: fit(bent(scale(table)))
 
 

@@ -106,7 +106,7 @@ class Portfolio(Scores):
         How many scores of the question's input, and of the others, lay in each cell.
     """
 
-    _ARRAYS = (*Scores._ARRAYS, "stakes", "cuts", "tally")
+    _KEPT = (*Scores._KEPT, "stakes", "cuts", "tally")
     _MOST = np.inf
 
     def __init__(self, counts: Counts, curves: Sequence[Curve], product: bool = False) -> None:
@@ -121,12 +121,13 @@ class Portfolio(Scores):
         self.tally = np.zeros((questions, 2, LEVELS.size + 1))
         self.balance = np.full((questions, len(curves), *self.tally.shape[1:]), np.nan)
 
-    def play(self, used: int, at: int = 0, low: int = 0) -> None:
-        """Bet as `Scores.play` does, and count the cells of the reports."""
-        n = used * self.size
-        if (self._scores[:n] != 0.5).any():
-            self._count(self._scores[:n], self._seen[2][:n])
-        super().play(used, at, low)
+    def keep(self) -> int:
+        """Keep the last bet as `Scores.keep` does, and count the cells of the reports."""
+        n = self._tried[0]
+        reports = np.flatnonzero(np.repeat(self._fresh[:n], self.size))
+        if (self._scores[: n * self.size] != 0.5).any():
+            self._count(self._scores[reports], self._seen.sides[reports])
+        return super().keep()
 
     def _settle(self) -> None:
         super()._settle()
@@ -146,7 +147,7 @@ class Portfolio(Scores):
     def _count(self, scores: Array, sides: Array) -> None:
         d = np.arange(len(self.cuts))
         where = d, (sides[:, None] != d).astype(int), self._cells(scores)
-        np.add.at(self.tally, where, (sides >= 0)[:, None])
+        np.add.at(self.tally, where, 1)
 
     def _fit(self) -> None:
         """Choose the shares against every claim that the counts break."""
@@ -168,21 +169,22 @@ class Portfolio(Scores):
             self.balance[d, claims] = np.swapaxes(paid(shares, *paying), 0, 1)
 
     def _multiply(
-        self, scores: Array, sides: Array, grid: Array, balance: Array, low: int, *wealth: Array
-    ) -> None:
+        self, scores: Array, sides: Array, grid: Array, balance: Array, low: int, at: int,
+        *wealth: Array,
+    ) -> None:  # fmt: skip
         start, won, total = wealth
         d = np.arange(len(balance))
         second = sides[:, None] != d
         pays = np.nan_to_num(balance[:, low:], nan=1.0)[
             d, :, second.astype(int), self._cells(scores)
         ]
-        weight = np.where(second, 1 / self.others, 1.0) * (sides >= 0)[:, None]
+        weight = np.where(second, 1 / self.others, 1.0)
         changes = (weight[:, :, None] * (pays - 1))[:, :, None] * np.array(SHARES)[:, None]
         rounds = 1 + changes.reshape(-1, self.size, *changes.shape[1:])
         now = rounds.prod(axis=1) if self.product else rounds.mean(axis=1)
         course = won[:, :, low:] * np.cumprod(np.maximum(now, 1e-300), axis=0)
         won[:, :, low:] = course[-1]
-        total[:] = start[:, -1].sum() + (start[:, :-1] * course[..., 0]).sum(axis=(1, 2))
+        total[:] = start[:, -1].sum() + (start[:, :-1] * course[..., at - low]).sum(axis=(1, 2))
 
     def tangent(self, at: int) -> Row | None:
         """Return the line against which most is staked; ``None`` if nothing is.

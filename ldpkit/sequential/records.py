@@ -10,6 +10,7 @@ position. The star path 0 means that there is none.
 
 import functools
 import hashlib
+from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +20,8 @@ from ..jit import kernel
 from ..types import Array
 
 __all__ = [
-    "INTEGER", "REAL", "TRUTH", "ODD", "NONE", "ROOT", "TYPES", "Records", "chained", "mix", "token"
+    "INTEGER", "REAL", "TRUTH", "ODD", "NONE", "ROOT", "TYPES", "Places", "Records", "Writer",
+    "chained", "mix", "token",
 ]  # fmt: skip
 
 U = np.uint64
@@ -34,7 +36,6 @@ _S27, _S30, _S31, _S48, _S52 = U(27), U(30), U(31), U(48), U(52)
 _ONE, _TOP = U(1), U(2047)
 _FEW, _TURN = 64, 16  # of reports with more numbers, last digits are read every 16th round
 _TENS = 10.0 ** np.arange(9)
-_FLAT = {"rows": ("paths", "types", "values", "words"), "category_rows": ("keys",)}
 _FINE = (
     "the binary exponent", "the exponent of the last bit", "the zeros at the end of the mantissa",
     "the number of decimals", "the leading 16 bits",
@@ -78,13 +79,14 @@ def token(text: str) -> int:
     return int.from_bytes(small.digest(), "little")
 
 
-def _filled(values: Any, size: int, kind: type) -> Array:
-    """Return an array of this type; a single value is repeated."""
-    return values.astype(kind, copy=False) if np.ndim(values) else np.full(size, values, kind)
-
-
 # --- records --------------------------------------------------------------------------------------
-class Records:
+class Records(
+    namedtuple(
+        "Records",
+        "rows paths types values words category_rows keys whole sides names events",
+        defaults=({}, {}),
+    )
+):
     """Records of several reports.
 
     Attributes
@@ -96,9 +98,66 @@ class Records:
         Report of each category, and the hash of its path and value.
     whole : uint64 array (reports,)
         Hashes of whole reports.
-    names, events : dict or None
-        Words for paths and for categories, if they are kept.
+    sides : int array (reports,)
+        The input of each report, if it is known.
+    names, events : dict
+        Words for paths and for categories; empty if they are not kept.
     """
+
+    __slots__ = ()
+
+    @classmethod
+    def none(cls) -> "Records":
+        """Return the records of no report."""
+        kinds: Any = int, U, int, float, U, int, U, U, int
+        return cls(*(np.empty(0, kind) for kind in kinds))
+
+    @property
+    def sound(self) -> bool:
+        """Whether all arrays fit together, because those of a file may not."""
+        rows = np.append(self.rows, self.category_rows)
+        sizes = [{x.size for x in part} for part in (self[:5], self[5:7], self[7:9])]
+        return max(map(len, sizes)) == 1 and bool(((rows >= 0) & (rows < self.whole.size)).all())
+
+    def between(self, first: int, last: int) -> "Records":
+        """Return the records of the reports `first` to `last`, without words."""
+        if first == 0 and last >= self.whole.size:
+            return self
+        parts: list[Array] = []
+        for rows, *others in (self[:5], self[5:7]):
+            at = np.flatnonzero((rows >= first) & (rows < last))
+            parts += [rows[at] - first, *(other[at] for other in others)]
+        return Records(*parts, *(part[first:last] for part in self[7:9]))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Records"]) -> "Records":
+        """Return the records of all reports of several parts."""
+        before = np.cumsum([0, *(part.whole.size for part in parts)])
+        moved = [
+            part._replace(rows=part.rows + at, category_rows=part.category_rows + at)[:9]
+            for part, at in zip(parts, before.tolist())
+        ]
+        return cls(*map(np.concatenate, zip(*moved)))
+
+
+class Places(namedtuple("Places", "of paths stars")):
+    """Places in reports.
+
+    Attributes
+    ----------
+    of, paths, stars : arrays (m,)
+        Report, path and star path of each.
+    """
+
+    __slots__ = ()
+
+    def at(self, some: Array) -> "Places":
+        """Return some of the places."""
+        return Places(*(part[some] for part in self))
+
+
+class Writer:
+    """Writer of the records of so many reports; a single one may have a `name` in words."""
 
     def __init__(self, reports: int, name: str | None = None) -> None:
         self.reports = reports
@@ -109,7 +168,7 @@ class Records:
 
     def step(self, paths: Array, tokens: Any, what: Callable[[int], str]) -> Array:
         """Return paths that are longer by one token each; `what` names the part."""
-        longer: Array = _mix_all(paths, _filled(tokens, paths.size, U))
+        longer: Array = _mix_all(paths, np.full(paths.shape, tokens, U))
         if self.names is not None:
             for i, (old, new) in enumerate(zip(paths.tolist(), longer.tolist())):
                 whole = self.names[old]
@@ -121,80 +180,30 @@ class Records:
         """Return paths that are longer by the name of a part."""
         return self.step(paths, token("\0" + what), lambda i: what)
 
-    def category(
-        self, rows: Array, paths: Array, values: Array, shown: Callable[[int], str]
-    ) -> None:
+    def category(self, of: Array, paths: Array, values: Array, shown: Callable[[int], str]) -> None:
         """Record categories; `shown` returns a value in words."""
         keys = _mix_all(paths, values)
-        self._categories.append((rows, keys))
+        self._categories.append((of, keys))
         if self.names is not None:
             for i, (path, key) in enumerate(zip(paths.tolist(), keys.tolist())):
                 self.events[key] = f"{self.names[path]} is {shown(i)}"
 
-    def number(
-        self, rows: Array, paths: Array, stars: Any, types: Any, values: Array, words: Array
-    ) -> None:
+    def number(self, at: Places, types: Any, values: Array, words: Array) -> None:
         """Record numbers."""
-        stars, types = _filled(stars, rows.size, U), _filled(types, rows.size, np.int64)
-        self._numbers.append((rows, paths, stars, types, values, words))
+        self._numbers.append((*at, np.broadcast_to(types, values.shape), values, words))
 
-    def integer(self, rows: Array, paths: Array, values: Array) -> None:
-        """Record integers below 2^63 that are not entries of a list."""
-        whole = values.astype(np.int64)
-        self.number(rows, paths, NONE, INTEGER, whole.astype(float), whole.view(U))
+    def real(self, of: Array, paths: Array, values: Array) -> None:
+        """Record computed numbers that are not entries of a list, as integers if they are whole."""
+        x = values.astype(float)
+        whole = (x == np.floor(x)) & (abs(x) < 2**62)
+        types = np.where(whole, INTEGER, np.where(np.isfinite(x), REAL, ODD))
+        words = np.where(whole, np.where(whole, x, 0).astype(np.int64).view(U), x.view(U))
+        self.number(Places(of, paths, np.full(x.size, NONE)), types, x, words)
 
-    def real(self, rows: Array, paths: Array, values: Array) -> None:
-        """Record computed floating-point numbers, as integers if they are whole."""
-        whole = (values == np.floor(values)) & (abs(values) < 2**62)
-        types = np.where(whole, INTEGER, np.where(np.isfinite(values), REAL, ODD))
-        words = np.where(whole, np.where(whole, values, 0).astype(np.int64).view(U), values.view(U))
-        self.number(rows, paths, NONE, types, values, words)
-
-    def finished(self) -> "Records":
-        """Return these records without any content, but finished."""
-        self.finish(0, 1)
-        return self
-
-    def sound(self) -> bool:
-        """Return whether all arrays fit together, because those of a file may not."""
-        for of, names in _FLAT.items():
-            rows = getattr(self, of)
-            fits = all(getattr(self, name).size == rows.size for name in names)
-            if not (fits and ((rows >= 0) & (rows < self.reports)).all()):
-                return False
-        return self.whole.size == self.reports
-
-    def between(self, first: int, last: int) -> "Records":
-        """Return the records of the reports `first` to `last`, without words."""
-        if first == 0 and last >= self.reports:
-            return self
-        out = Records(last - first)
-        for of, names in _FLAT.items():
-            rows = getattr(self, of)
-            at = np.flatnonzero((rows >= first) & (rows < last))
-            setattr(out, of, rows[at] - first)
-            for name in names:
-                setattr(out, name, getattr(self, name)[at])
-        out.whole = self.whole[first:last]
-        return out
-
-    @classmethod
-    def joined(cls, parts: Sequence["Records"]) -> "Records":
-        """Return the records of all reports of several parts."""
-        sizes = [part.reports for part in parts]
-        out, before = cls(sum(sizes)), np.cumsum([0, *sizes[:-1]])
-        for of, names in _FLAT.items():
-            rows = [getattr(part, of) + at for part, at in zip(parts, before)]
-            setattr(out, of, np.concatenate(rows))
-            for name in names:
-                setattr(out, name, np.concatenate([getattr(part, name) for part in parts]))
-        out.whole = np.concatenate([part.whole for part in parts])
-        return out
-
-    def finish(self, first: int, size: int) -> None:
-        """Add records that are derived from the numbers, and join all records."""
+    def finished(self, first: int, size: int) -> Records:
+        """Return all records, with those that are derived from the numbers."""
         every, root = np.arange(self.reports), np.full(self.reports, ROOT)
-        rows, paths, _, types, values, words = self._joined()
+        rows, paths, stars, types, values, words = self._joined()
         few = np.bincount(rows, minlength=self.reports) <= _FEW
         few |= (first + every) // size % _TURN == 0  # the same for all inputs of a round
         reals = np.flatnonzero((types == REAL) & (values != 0))
@@ -202,31 +211,35 @@ class Records:
         tokens = np.array([token("\0" + what) for what in _FINE], U)
         longer = self.step(paths[at], tokens[marks], lambda i: _FINE[marks[i]])
         ends = (marks < 2) & few[rows[at]]
-        self.integer(rows[at[ends]], longer[ends], fine[ends])
-        of = np.flatnonzero(~ends)
-        self.category(rows[at[of]], longer[of], fine[of].view(U), lambda i: str(fine[of[i]]))
-        self.rows, self.paths, stars, self.types, self.values, self.words = self._joined()
-        exact = _mix_all(self.words, self.types.astype(U))
-        self.category(self.rows, self.paths, exact, self._text)
-        of = np.flatnonzero(stars[: short.size] * short != 0)
-        self.category(rows[of], stars[of], exact[of], lambda i: self._text(of[i]))
-        self.whole = whole = np.zeros(self.reports, U)
-        for some in self._categories:  # a sum, because it does not depend on their order
-            _add(*some, whole)
+        self.real(rows[at[ends]], longer[ends], fine[ends])
+        other = np.flatnonzero(~ends)
+        self.category(
+            rows[at[other]], longer[other], fine[other].view(U), lambda i: str(fine[other[i]])
+        )
+        rows, paths, stars, types, values, words = self._joined()
+
+        def shown(i: int) -> str:
+            if types[i] in (REAL, ODD):
+                return repr(float(values[i]))
+            if self.names and self.names[int(paths[i])].startswith("character "):
+                return repr(chr(int(words[i])))
+            return str(bool(words[i]) if types[i] == TRUTH else int(words[i].view(np.int64)))
+
+        exact = _mix_all(words, types.astype(U))
+        self.category(rows, paths, exact, shown)
+        some = np.flatnonzero(stars[: short.size] * short != 0)
+        self.category(rows[some], stars[some], exact[some], lambda i: shown(some[i]))
+        whole = np.zeros(self.reports, U)
+        for of, keys in self._categories:  # a sum, because it does not depend on their order
+            _add(of, keys, whole)
         self.category(every, self.part(root, "the whole"), whole, lambda i: "this very report")
-        self.category_rows, self.keys = (np.concatenate(part) for part in zip(*self._categories))
+        category_rows, keys = map(np.concatenate, zip(*self._categories))
+        own = rows, paths, types, values, words, category_rows, keys, whole, every
+        return Records(*own, self.names or {}, self.events)
 
     def _joined(self) -> list[Array]:
         empty = [np.empty(0, kind) for kind in (int, U, U, int, float, U)]
         return [np.concatenate(part) for part in zip(empty, *self._numbers)]
-
-    def _text(self, i: int) -> str:
-        word, path = self.words[i], int(self.paths[i])
-        if self.types[i] in (REAL, ODD):
-            return repr(float(self.values[i]))
-        if self.names and self.names[path].startswith("character "):
-            return repr(chr(int(word)))
-        return str(bool(word) if self.types[i] == TRUTH else int(word.view(np.int64)))
 
 
 @kernel

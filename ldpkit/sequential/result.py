@@ -15,14 +15,12 @@ from ..mechanisms.client import digest
 from ..mechanisms.recordings import Recordings
 from ..stats import down
 from .columns import read
-from .events import Entry, happened
-from .players import AGREE, KNOWN, SAME, UNSEEDED
+from .events import AGREE, KNOWN, SAME, UNSEEDED, Entry, happened
 from .portfolio import DELTAS, Portfolio
 from .records import REAL
 from .scores import Scores
 from .screen import Screen
-from .stakes import stake
-from .tallies import ZERO
+from .tallies import ZERO, stake
 
 if TYPE_CHECKING:
     from .loop import Run
@@ -215,10 +213,12 @@ def result(run: "Run") -> SequentialResult:
     """Return the result so far."""
     audit, wealth, mechanism = run.audit, run.wealth, run.mechanism
     won, several = wealth.each.tolist(), len(run.events)
-    rows = [_track(run, track, log) for track, log in enumerate(won[:several])]
-    learners = wealth.players[bool(several) :]
+    rows, learners = [], wealth.players[bool(several) :]
+    for track, (event, (_, i, j)) in enumerate(zip(run.events, audit.tracks)):
+        pair, hits = (audit.inputs[i], audit.inputs[j]), wealth.players[0].hits(track)
+        rows.append(_row(pair, event.words, won[track], *hits))
     rows += [_learned(run, player, log) for player, log in zip(learners, won[several:])]
-    leading, notes = rows[int(np.argmax(won))], [event.note for event in run.events]
+    leading, notes = rows[int(np.argmax(won))], []
     same = max(map(_repeated, run.screens[:1]), default=0)
     if same > 1:
         notes.append(f"all of the first {same:,} reports of an input are the same")
@@ -258,7 +258,7 @@ def result(run: "Run") -> SequentialResult:
         inconclusive="" if wealth.refuted else _weak(run, n),
         invalid=UNSEEDED if run.repeated and not wealth.refuted else "",
         cause=cause,
-        warnings=tuple(dict.fromkeys(filter(None, notes))),
+        warnings=tuple(notes),
         scope=audit.mechanism.scope if isinstance(audit.mechanism, LocalRandomizer) else "",
         about=" ".join(filter(None, [_asked(run, leading), assumed, clock])),
         one_in=one_in(run),
@@ -307,9 +307,10 @@ def _weak(run: "Run", n: int) -> str:
     if not run.screens:
         return too_few(run.wealth.most, max(n, 1), run.mechanism.epsilon, of=f" of {CLEAR}")
     counts = run.screens[0].counts
-    if counts.missed:
-        return f"{counts.missed:,} places of the reports were not looked at"
-    if n and counts.constant:
+    missed = int(counts.paths.missed.sum())  # at least, because some may share a mark
+    if missed:  # of such a path only whole values are counted
+        return f"{missed:,} places of the reports were not looked at"
+    if n and counts.repeated.all() and len(set(counts.first.tolist())) == 1:
         return "all reports are the same"
     if run.audit.claim[0] == math.inf or _refutes(run, n, LEAST):
         return ""
@@ -365,14 +366,6 @@ def _row(pair: tuple[Any, Any], event: str, log: float, *hits: int) -> Row:
     return row
 
 
-def _track(run: "Run", track: int, log: float) -> Row:
-    """Return the row of one track."""
-    _, i, j = run.audit.tracks[track]
-    pair = run.audit.inputs[i], run.audit.inputs[j]
-    hits = run.tracks.hits(track) if run.tracks else ()
-    return _row(pair, run.events[track].words, log, *hits)
-
-
 def _learned(run: "Run", player: Screen | Scores, log: float) -> Row:
     """Return the row of a screen or of scores, with the single entry that won most."""
     inputs = run.audit.inputs
@@ -412,7 +405,7 @@ def _last_bits(run: "Run") -> bool:
     report = run.screens[0].report if run.screens else None
     if report is None or not isinstance(entry, Entry) or entry.kind > ZERO or entry.value > _DIGITS:
         return False
-    found = read(np.array([report]) if isinstance(report, np.ndarray) else [report])
+    found = read([report])
     return bool((found.types[found.paths == np.uint64(entry.paths[0])] == REAL).any())
 
 

@@ -8,30 +8,32 @@ more. The bet is valid even if the models are wrong, because it depends on earli
 Question d compares input d with an even mixture of the others. One question is enough for two
 inputs. A bet multiplies its wealth by the factor of `ldpkit.betting.soft`; the change by a report
 of another input counts by 1/(k - 1). A round of recordings multiplies the wealth by the product of
-its factors or by their mean, see `ldpkit.sequential.stakes`.
+its factors or by their mean, see `ldpkit.sequential.screen`.
 """
 
+import itertools
 import math
+from collections import namedtuple
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from .. import checks
 from ..betting import soft_factor
 from ..jit import kernel
 from ..types import Array
 from .counts import NUMBER, Counts
 from .models import Odds, fitted, likely
-from .players import SHARES, Player, in_parts, taken
+from .players import SHARES, Player
 from .records import Records
 from .tallies import ONE, ZERO
 
 __all__ = ["Scores"]
 
-_MEMORY = ("rows", "paths", "types", "values", "words", "category_rows", "keys", "whole")
+Columns = namedtuple("Columns", "numbers keys")
+"""Paths of numbers, as `Counts.informative` lists them, and keys of categories."""
 _PRIOR = np.array([0.49, 0.49, 0.02])  # shares of a question's wealth; the last one never bets
-_COLUMNS, _KEPT, _CELLS = 16, 2**13, 2**20  # most columns of each type, reports, and records
+_COLUMNS, _HELD, _CELLS = 16, 2**13, 2**20  # most columns of each type, reports, and records
 _FIRST, _OFTEN, _SELDOM = 16, 2**9, 2**16  # reports
 _TRIED = 512  # reports on which a balance is tried
 _EVERY, _LEAST = 10, 1.0  # claims that share a balance; nats that it must have won
@@ -42,7 +44,10 @@ _BALANCES = np.linspace(0.1, 1.9, 19)
 def _gather(
     rows: Array, paths: Array, values: Array, words: Array, known: Array, digits: Array, out: Array
 ) -> None:
-    """Write the numbers at known paths, or one of their digits, into the columns of these paths."""
+    """Write the numbers at known paths, or one of their digits, into the columns of these paths.
+
+    A digit of -1 stands for the number itself.
+    """
     for i in range(rows.size):
         for column in range(known.size):
             if known[column] == paths[i]:
@@ -52,25 +57,16 @@ def _gather(
 
 
 @kernel
-def _mark(rows: Array, keys: Array, known: Array, out: Array) -> None:
-    """Write 1 into the column of every known category that a report shows."""
-    for i in range(rows.size):
-        for column in range(known.size):
-            if known[column] == keys[i]:
-                out[rows[i], column] = 1.0
-
-
-@kernel
 def _play(
-    scores: Array, sides: Array, size: int, product: bool, low: int, grown: Array, delta: float,
-    balance: Array, start: Array, won: Array, total: Array,
+    scores: Array, sides: Array, size: int, product: bool, low: int, at: int, grown: Array,
+    delta: float, balance: Array, start: Array, won: Array, total: Array,
 ) -> None:  # fmt: skip
     """Multiply the wealth `won` (questions, shares, claims) by the factors of rounds.
 
-    `scores` (n, questions, shares) are probabilities of input d. No bet is made on reports of input
-    -1. A round has `size` reports, whose factors are a `product` or averaged. Bets are made against
-    the claims from number `low` on. `total` receives the wealth against this claim after every
-    round, for bets whose wealth was `start` (questions, shares + 1).
+    `scores` (n, questions, shares) are probabilities of input d. A round has `size` reports, whose
+    factors are a `product` or averaged. Bets are made against the claims from number `low` on.
+    `total` receives the wealth against claim `at` after every round, for bets whose wealth was
+    `start` (questions, shares + 1).
     """
     questions, many = scores.shape[1], scores.shape[2]
     others = max(questions - 1, 1)
@@ -85,13 +81,12 @@ def _play(
                         continue
                     now = 1.0 if product else 0.0
                     for i in range(r * size, r * size + size):
-                        second, one = sides[i] != d, 1.0
-                        if sides[i] >= 0:
-                            one = soft_factor(scores[i, d, s], mu, grown[c], delta, second)
-                            one = 1 + (one - 1) / others if second else one
+                        second = sides[i] != d
+                        one = soft_factor(scores[i, d, s], mu, grown[c], delta, second)
+                        one = 1 + (one - 1) / others if second else one
                         now = now * one if product else now + one / size
                     won[d, s, c] *= max(now, 1e-300)
-                total[r] += start[d, s] * won[d, s, low]
+                total[r] += start[d, s] * won[d, s, at]
 
 
 class Scores(Player):
@@ -118,8 +113,12 @@ class Scores(Player):
     """
 
     words = "everything that can be seen, weighed together"
-    _ARRAYS: tuple[str, ...] = (*Player._ARRAYS, "balance")
-    _NUMBERS = ("learned", "_blocks", "_next", "_low", *Player._NUMBERS)
+    _KEPT: tuple[str, ...] = (*Player._KEPT, "balance", "learned", "_blocks", "_next", "_low")
+    _GROWN = (
+        *(f"memory.{name}" for name in Records._fields[:9]),
+        "columns.numbers",
+        "columns.keys",
+    )
     _MOST = 2.0  # balances are smaller
 
     def __init__(self, counts: Counts, grid: Array, delta: float, product: bool = False) -> None:
@@ -128,19 +127,19 @@ class Scores(Player):
         super().__init__(prior, grid.size, counts.size, product)
         self.counts, self.grid, self.delta, self.others = counts, grid, delta, counts.inputs - 1
         self.balance = np.full((questions, grid.size), math.nan)
-        self.columns = np.empty(0, NUMBER), np.empty(0, np.uint64)
+        self.columns = Columns(np.empty(0, NUMBER), np.empty(0, np.uint64))
         self.models: list[tuple[float, Odds]] = []
         self.learned, self._blocks, self._next, self._low = 0, 0, _FIRST, 0
-        self._memory: list[tuple[Records, Array]] = []  # the first part was learned
+        self.memory, self._parts = Records.none(), [Records.none()]  # the first part was learned
         self._scores = np.empty((0, questions, len(SHARES)))
-        self._seen = Records(0).finished(), np.empty(0, int), np.empty(0, int)
+        self._seen = self.memory
 
     # --- a round ----------------------------------------------------------------------------------
 
     def see(self, found: Records, reports: Any, sides: Array) -> None:
         """Score the reports of rounds, of which `found` are the records."""
-        idle = self._idle(sides.size // self.size) * self.size
-        self._seen = found, sides, np.where(np.arange(sides.size) < idle, -1, sides)
+        self._watch(sides.size // self.size)
+        self._seen = found._replace(sides=sides)
         if self.models and not np.isnan(self.balance[:, self._low :]).all():
             table = self._table(found)
             likelihood = np.asarray(sum(w * likely(odds(table)) for w, odds in self.models))
@@ -148,46 +147,41 @@ class Scores(Player):
         else:
             self._scores = np.full((sides.size, *self._scores.shape[1:]), 0.5)
 
-    def trace(self, at: int) -> Array:
-        """Return the logarithm of the wealth against one claim after each of the rounds seen."""
-        log, sides = (self.shares + self.now)[:, :, [at]], self._seen[2]
-        given = self.grid[[at]], self.balance[:, [at]]
-        return np.asarray(self.base[at] + self._played(self._scores, sides, *given, log)[1])
+    def _win(self, reports: Array, at: int, low: int) -> tuple[Array, Array]:
+        self._low, own = low, (self._scores[reports], self._seen.sides[reports])
+        return self._played(*own, self.grid, self.balance, self.shares + self.now, at, low)
 
-    def play(self, used: int, at: int = 0, low: int = 0) -> None:
-        """Bet on the first `used` of the rounds seen, against the claims from number `low` on.
-
-        If a block of the counts has ended, share the wealth anew, and learn.
-        """
-        (found, sides, fresh), self._low = self._seen, low
-        n = used * self.size
-        self.rounds += used
-        given = self._scores[:n], fresh[:n], self.grid, self.balance
-        self.now[:, :-1] += self._played(*given, self.shares + self.now, low)[0]
-        self._memory.append((found.between(0, n), sides[:n]))
+    def keep(self) -> int:
+        """Keep the last bet; if a block of the counts has ended, share the wealth and learn."""
+        rounds = super().keep()
+        self._parts.append(self._seen.between(0, rounds * self.size))
         if self.counts.blocks > self._blocks:
             self._blocks = self.counts.blocks
             self._settle()
+        return rounds
 
     def _played(
-        self, scores: Array, sides: Array, grid: Array, balance: Array, log: Array, low: int = 0
-    ) -> tuple[Array, Array]:
-        """Return what the bets win, and the wealth after each round, as `in_parts` does."""
+        self, scores: Array, sides: Array, grid: Array, balance: Array, log: Array, at: int = 0,
+        low: int = 0,
+    ) -> tuple[Array, Array]:  # fmt: skip
+        """Return what the bets win, and the wealth after each round, as `_in_parts` does."""
         if np.isnan(balance[:, low:]).all():
-            total = np.logaddexp.reduce(log[:, :, low], axis=None)
-            return np.zeros_like(log[:, :-1]), np.full(sides.size // self.size, total)
+            total = np.logaddexp.reduce(log[:, :, at], axis=None)
+            return np.zeros_like(log), np.full(sides.size // self.size, total)
 
-        def part_played(part: slice, *wealth: Array) -> None:
-            self._multiply(scores[part], sides[part], grid, balance, low, *wealth)
+        def played(part: slice, *wealth: Array) -> None:
+            self._multiply(scores[part], sides[part], grid, balance, low, at, *wealth)
 
-        return in_parts(log, low, sides.size, self.size, part_played)
+        return self._in_parts(log, at, sides.size, played)
 
     def _multiply(
-        self, scores: Array, sides: Array, grid: Array, balance: Array, low: int, *wealth: Array
-    ) -> None:
-        """Play a part of the rounds, as `in_parts` describes it."""
-        given: Any = scores, sides, self.size, self.product, low, np.exp(grid), self.delta, balance
-        _play(*given, *wealth)
+        self, scores: Array, sides: Array, grid: Array, balance: Array, low: int, at: int,
+        *wealth: Array,
+    ) -> None:  # fmt: skip
+        """Play a part of the rounds, as `_in_parts` describes it."""
+        start, won, total = wealth
+        given = scores, sides, self.size, self.product, low, at, np.exp(grid), self.delta
+        _play(*given, balance, start, won, total)
 
     def _settle(self) -> None:
         """End a block: share the wealth anew, and learn if enough is new."""
@@ -195,18 +189,18 @@ class Scores(Player):
         seen = int(self.counts.reports.sum())
         if seen >= self._next:
             self._next = seen + (1 if seen < _OFTEN else min(seen, _SELDOM))
-            self.columns = self.counts.informative(_COLUMNS)
-            self._forget([])
-            self.learned = self._memory[0][1].size
+            self.columns = Columns(*self.counts.informative(_COLUMNS))
+            self._parts = [self._last(self._parts)]
+            self.learned = self._parts[0].sides.size
             self._learn()
-        elif sum(sides.size for _, sides in self._memory[1:]) > 2 * _KEPT:
-            self._forget(self._memory[:1])
+        elif sum(part.sides.size for part in self._parts[1:]) > 2 * _HELD:
+            self._parts[1:] = [self._last(self._parts[1:])]
 
     # --- learning ---------------------------------------------------------------------------------
 
     def _learn(self, tuned: bool = False) -> None:
         """Fit the models to the first part of the memory; choose balances, unless `tuned`."""
-        found, sides = self._memory[0]
+        found, sides = self._parts[0], self._parts[0].sides
         half = np.arange(sides.size) // self.size % 2
         if any(len(np.unique(sides[half == part])) < self.counts.inputs for part in (0, 1)):
             return  # a half has no report of some input
@@ -228,18 +222,12 @@ class Scores(Player):
         chosen = np.where(gains.max(axis=0) >= _LEAST, _BALANCES[gains.argmax(axis=0)], math.nan)
         self.balance = chosen[:, np.minimum(np.arange(self.grid.size) // _EVERY, tried.size - 1)]
 
-    def _forget(self, learned: list[tuple[Records, Array]]) -> None:
-        """Keep the learned part of the memory, and of the rest the last reports only.
-
-        Fewer of them are kept if they have many records.
-        """
-        rest = self._memory[len(learned) :]
-        whole = Records.joined([found for found, _ in rest])
-        sides = np.concatenate([inputs for _, inputs in rest])
-        width = (whole.rows.size + whole.keys.size) / max(sides.size, 1)
-        most = max(self.size, int(min(_KEPT, _CELLS / max(width, 1))))
-        first = max(0, sides.size - most + most % self.size)
-        self._memory = [*learned, (whole.between(first, sides.size), sides[first:])]
+    def _last(self, parts: list[Records]) -> Records:
+        """Return the last reports of some parts; fewer of them if they have many records."""
+        whole = Records.joined(parts)
+        n, width = whole.sides.size, (whole.rows.size + whole.keys.size) / max(whole.sides.size, 1)
+        most = max(self.size, int(min(_HELD, _CELLS / max(width, 1))))
+        return whole.between(max(0, n - most + most % self.size), n)
 
     def _table(self, found: Records) -> Array:
         """Return the columns of reports, float array (n, m + 1).
@@ -251,10 +239,11 @@ class Scores(Player):
         digit &= (numbers["value"] > 0) & (numbers["value"] < 64)
         paths = np.concatenate([numbers["path"], numbers["path"][digit]])
         digits = np.append(np.full(len(numbers), -1), numbers["value"][digit]).astype(int)
-        out = np.full((found.reports, paths.size + keys.size + 1), math.nan)
+        out = np.full((found.whole.size, paths.size + keys.size + 1), math.nan)
         out[:, paths.size : -1], out[:, -1] = 0.0, found.whole
         _gather(found.rows, found.paths, found.values, found.words, paths, digits, out)
-        _mark(found.category_rows, found.keys, keys, out[:, paths.size :])
+        given = found.category_rows, found.keys, np.ones(found.keys.size), found.keys
+        _gather(*given, keys, np.full(keys.size, -1), out[:, paths.size :])
         return out
 
     def _drawn_in(self, likelihood: Array) -> Array:
@@ -268,39 +257,27 @@ class Scores(Player):
 
     # --- to stop and continue ---------------------------------------------------------------------
 
-    def state(self, **more: Array) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Return the state, for `restore`; JSON can hold it."""
-        parts = self._memory or [(Records(0).finished(), np.empty(0, int))]
-        memory = Records.joined([found for found, _ in parts])
-        more |= {f"memory_{name}": getattr(memory, name) for name in _MEMORY}
-        more["sides"] = np.concatenate([sides for _, sides in parts])
-        return super().state(numbers=self.columns[0], keys=self.columns[1], **more)
+        self.memory = Records.joined(self._parts)
+        return super().state()
 
-    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from the `state` of other scores, see `Kept.restore`."""
-        arrays = super().restore(state)
-
-        def any_number(name: str, like: Array) -> Array:
-            return taken(arrays, name, like, len(arrays[name]))
-
-        sides = any_number("sides", np.empty(0, int))
-        memory = Records(sides.size).finished()
-        for name in _MEMORY:
-            setattr(memory, name, any_number(f"memory_{name}", getattr(memory, name)))
-        numbers, keys = self.columns
-        self.columns = any_number("numbers", numbers), any_number("keys", keys)
-        bets = self.balance[~np.isnan(self.balance)]
-        checks.need(
-            0 <= self.learned <= sides.size
-            and memory.sound()
-            and 0 <= self._low < self.grid.size
-            and max(map(len, self.columns)) <= _COLUMNS
-            and ((sides >= 0) & (sides < self.counts.inputs)).all()
-            and ((bets > 0) & (bets < self._MOST)).all(),
-            "state must hold scores, got numbers that are out of range",
-        )
-        parts = [(0, self.learned), (self.learned, sides.size)]
-        self._memory = [(memory.between(a, b), sides[a:b]) for a, b in parts if a < b]
+        super().restore(state)
+        ends = 0, self.learned, self.memory.sides.size
+        self._parts = [self.memory.between(*part) for part in itertools.pairwise(ends)]
         if self.learned:
             self._learn(tuned=True)
-        return arrays
+
+    def _sound(self) -> bool:
+        sides, bets = self.memory.sides, self.balance[~np.isnan(self.balance)]
+        return (
+            super()._sound()
+            and self.memory.sound
+            and 0 <= self.learned <= sides.size
+            and 0 <= self._low < self.grid.size
+            and max(map(len, self.columns)) <= _COLUMNS
+            and bool(((sides >= 0) & (sides < self.counts.inputs)).all())
+            and bool(((bets > 0) & (bets < self._MOST)).all())
+        )

@@ -1,27 +1,54 @@
 """Screens, which count every entry of every report and bet on the entries that promise most.
 
 A screen is a player with eleven strategies. After each block of reports every strategy chooses the
-events of the next block, by what the counts promise; `ldpkit.sequential.stakes` has the proof that
-its bets are fair.
+events of the next block, by what the counts promise.
+
+In each round a fair coin chooses one of k inputs, and the client makes a report of it. Question d
+is about events that are likelier with input d than with the others. Before a strategy sees the
+report, it chooses for each question a set of reports S_d, a stake l_d, and weights w_d of the other
+inputs. The weights sum to 1. With E = exp(epsilon) the strategy multiplies its wealth by
+
+    factor(x) = (1 + l_x [report in S_x] - E sum_d w_d(x) l_d [report in S_d]) / D
+
+if the report is of input x, where D = 1 + (sum_d l_d) delta/k.
+
+*Proof that the bet is fair.* No factor is negative, because the stakes are such that
+E sum_d w_d(x) l_d stays below 1 for all x. Given everything before, let p_d(x) be the probability
+of S_d with input x. The coin is fair, so that D times the conditional mean of the factor is
+
+    1 + sum_d l_d (p_d(d) - E sum_x w_d(x) p_d(x)) / k.
+
+The claim implies p_d(d) <= E p_d(x) + delta for all x. The mean is therefore at most
+1 + (sum_d l_d) delta/k = D. The proof assumes nothing of other reports, nor that the sets are
+disjoint.
+
+Recordings have no coin, because a round takes one report of each input. The mean of the k factors
+is fair however the reports depend on each other. Their product is fair if the reports of a round
+are independent. The reason is that the product of k means is at most the k-th power of their
+average.
+
+Sets, stakes, weights and shares of the strategies depend on earlier blocks only; the stakes on
+unions also depend on earlier rounds. Each wealth is therefore a supermartingale, and so is the sum.
+By Ville's inequality the sum ever reaches 1/alpha with probability at most alpha.
 """
 
 import math
+from collections import namedtuple
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 
-from .. import checks
+from ..jit import kernel
 from ..types import Array
 from .counts import TOP, VALUES, Counts, Ranking
 from .events import Entry
-from .players import Player, in_parts, taken
+from .players import Player
 from .records import Records
-from .stakes import place, play
-from .tallies import AGREE, BINS, CATEGORY, DIFFER, SIGNED, SLOTS
+from .tallies import AGREE, BINS, CATEGORY, DIFFER, MOST, SIGNED, spread, stake
 
-__all__ = ["PRIOR", "STRATEGIES", "Screen", "block_end"]
+__all__ = ["PRIOR", "STRATEGIES", "Screen", "Stakes", "block_end", "play"]
 
 _TOPS = ((0, 0.4), (0, 1.0), (1, 1.0), (2, 1.0))
 """Best event of a ranking (0 past, 1 last block, 2 couples); nats it needs, times log(events)."""
@@ -41,7 +68,14 @@ PRIOR = np.array([*[0.8 / 11] * 11, 0.2])
 _KEEP, _CAUTION = 0.9, 0.7
 _FIRST, _SHORTEST, _LONGEST = 16, 8, 4096  # reports
 _NEW = np.array([1.0, 0.1])  # prior hits of a union: with its input, and with each other input
-_PATHS = ("hashes", "counts", "edges", "cuts", "kept", "seen")  # arrays with a row for each path
+_COUNTED = (
+    "blocks", "rare", "records", "_offered", "reports", "repeated", "first", "_signs",
+    "_coupled.events", "_coupled.seen", "_coupled.reports", "table.keys", "table.counts",
+    "table.last", "table.door", "paths.missed", "paths.used",
+)  # fmt: skip
+_PATHS = (  # with a row for each path
+    "paths.hashes", "paths.counts", "paths.edges", "paths.cuts", "paths.kept", "paths.seen",
+)  # fmt: skip
 
 
 def block_end(reports: int) -> int:
@@ -50,6 +84,136 @@ def block_end(reports: int) -> int:
     The first block has 16 reports. Any other has half as many as all before, but 8 to 4,096.
     """
     return max(_FIRST, min(max(reports + _SHORTEST, 3 * reports // 2), reports + _LONGEST))
+
+
+class Stakes(namedtuple("Stakes", "active raw placed weights hits seen shown")):
+    """Stakes of several strategies, which adapt to the reports.
+
+    `active` (strategies, k) marks the questions of each strategy. `raw` and `placed` (strategies,
+    k, claims) are the stakes before and after `bounded`. `weights` (strategies, k, k) holds the
+    weights of the inputs in each question. `hits` (strategies, k, k) counts how often each input
+    showed the set of a question in `seen` reports. Strategies that start with positive hits adapt
+    their stakes to them. `shown` has the shape of `hits` and counts for all strategies.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def none(cls, strategies: int, k: int, claims: int) -> "Stakes":
+        """Return stakes of strategies that do not bet."""
+        raw, counts = np.zeros((strategies, k, claims)), np.zeros((strategies, k, k))
+        active = np.zeros((strategies, k), bool)
+        return cls(active, raw, raw.copy(), counts, counts.copy(), np.zeros(1), counts.copy())
+
+    def copied(self) -> "Stakes":
+        """Return stakes that change on their own."""
+        return Stakes(*(part.copy() for part in self))
+
+
+@kernel
+def place(
+    rates: Array, sizes: Array, caution: float, d: int, grown: Array, low: int, delta: float,
+    weights: Array, raw: Array,
+) -> None:  # fmt: skip
+    """Set the weights and the stakes of a question on one event.
+
+    The event has these rates in so many reports. They are moved towards each other by `caution`
+    standard errors. Stakes are set against the claims from number `low` on.
+    """
+    others, p, q = spread(rates, sizes, d, weights), 0.0, 0.0
+    for x in range(rates.size):
+        error = math.sqrt(max(rates[x] * (1 - rates[x]), 0.0) / max(sizes[x], 1.0))
+        q += weights[x] * (rates[x] + caution * error)
+        if x == d:
+            p = rates[x] - caution * error
+    for c in range(low, grown.size):
+        new = stake(p, q, grown[c], delta, others)
+        if new == 0.0 and raw[c] == 0.0:  # then also against all larger claims
+            break
+        raw[c] = new
+
+
+@kernel
+def bounded(stakes: Stakes, s: int, grown: Array, low: int) -> int:
+    """Lower the stakes of strategy s until no report can cost the whole wealth.
+
+    This is done against the claims from number `low` on. Return the number of the first claim
+    against which no stake is left.
+    """
+    raw, placed, weights = stakes.raw[s], stakes.placed[s], stakes.weights[s]
+    k = weights.shape[0]
+    for c in range(low, grown.size):
+        most, total, before = 0.0, 0.0, 0.0
+        for x in range(k):
+            load = 0.0
+            for d in range(k):
+                load += weights[d, x] * raw[d, c]
+            most = max(most, load)
+            total += raw[x, c]
+            before += placed[x, c]
+        if total == 0.0 and before == 0.0:
+            return c
+        scale = min(1.0, MOST / max(grown[c] * most, MOST))
+        for d in range(k):
+            placed[d, c] = scale * raw[d, c]
+    return grown.size
+
+
+@kernel
+def play(
+    flags: Array, sides: Array, size: int, product: bool, low: int, at: int, grown: Array,
+    delta: float, stakes: Stakes, start: Array, won: Array, total: Array,
+) -> None:  # fmt: skip
+    """Multiply the wealth `won` (strategies, claims) by the factors of rounds.
+
+    A round has `size` reports, whose factors are a `product` or averaged. Bets are made against the
+    claims from number `low` on. `stakes` adapt to the reports. `total` receives the wealth against
+    claim `at` after every round, for strategies whose wealth was `start`.
+    """
+    raw, placed, weights, hits = stakes.raw, stakes.placed, stakes.weights, stakes.hits
+    k = flags.shape[1]
+    now, each, rates, sizes = np.empty(grown.size), np.empty(grown.size), np.empty(k), np.empty(k)
+    ends = np.full(won.shape[0], grown.size)
+    for s in range(won.shape[0]):
+        ends[s] = bounded(stakes, s, grown, low)
+    for n in range(total.size):
+        first, last, bits, total[n] = n * size, n * size + size, np.uint16(0), start[-1]
+        for i in range(first, last):
+            for d in range(k):
+                bits |= flags[i, d]
+        stakes.seen[0] += size
+        for s in range(won.shape[0]):
+            bit, changed, end = np.uint16(1 << s), False, ends[s]
+            if end > low and (bits & bit != 0 or delta > 0):
+                now[low:end] = 1.0 if product else 0.0
+                for i in range(first, last):
+                    x, each[low:end] = sides[i], 1.0
+                    for d in range(k):
+                        if flags[i, d] & bit != 0:
+                            for c in range(low, end):
+                                change = 1.0 if d == x else -grown[c] * weights[s, d, x]
+                                each[c] += change * placed[s, d, c]
+                    for c in range(low, end):
+                        if delta > 0:
+                            each[c] /= 1 + placed[s, :, c].sum() * delta / k
+                        now[c] = now[c] * each[c] if product else now[c] + each[c] / size
+                for c in range(low, end):
+                    won[s, c] *= now[c]
+            total[n] += start[s] * won[s, at]
+            for i in range(first, last if bits & bit != 0 else first):
+                for d in range(k):
+                    if flags[i, d] & bit != 0:
+                        stakes.shown[s, d, sides[i]] += 1
+                        if hits[s, d, d] > 0:
+                            hits[s, d, sides[i]] += 1
+                            changed = True
+            if changed:
+                for d in range(k):
+                    if stakes.active[s, d]:
+                        rates[:] = k * hits[s, d] / stakes.seen[0]
+                        sizes[:] = stakes.seen[0] / k
+                        place(rates, sizes, 0.0, d, grown, low, delta, weights[s, d], raw[s, d])
+                ends[s] = bounded(stakes, s, grown, low)
 
 
 class Screen(Player):
@@ -74,24 +238,16 @@ class Screen(Player):
     ----------
     asked : float array (k,)
         Number of reports of each input that were bet on.
-    chosen : list of (array, int, int)
-        The events that are bet on, rows of `Ranking.events`, with the question and the number of
-        the strategy of each.
     report : object
         A report that shows the event which has won most, ``None`` if it was not kept.
     """
 
     words = "every entry of the reports"
-    _ARRAYS = (
-        *Player._ARRAYS, "asked", "_active", "_raw", "_placed", "_weights", "_hits", "_seen",
-        "_shown", "_since", "counts.reports", "counts.repeated", "counts._first", "counts._signs",
-        "counts._coupled.events", "counts._coupled.reports", "counts.table.keys",
-        "counts.table.counts", "counts.table.last", "counts.table.door", "counts.paths.missed",
+    _KEPT = (
+        *Player._KEPT, *(f"stakes.{name}" for name in Stakes._fields), "asked", "_since", "_before",
+        "_end", *(f"counts.{name}" for name in (*_COUNTED, *_PATHS)),
     )  # fmt: skip
-    _NUMBERS = (
-        *Player._NUMBERS, "_before", "_end", "counts.blocks", "counts.rare", "counts.records",
-        "counts._offered",
-    )  # fmt: skip
+    _GROWN = ("_rows",)
 
     def __init__(
         self, grid: Array, epsilon: float, delta: float, inputs: int = 2, size: int = 1,
@@ -102,17 +258,13 @@ class Screen(Player):
         self.counts = Counts(inputs, values, size)
         self.grown, self.claim, self.late = np.exp(grid), (epsilon, delta), late
         bets, k = PRIOR.size - 1, inputs
-        self._raw, self._placed = (np.zeros((bets, k, grid.size)) for _ in range(2))
-        self._weights, self._hits = (np.zeros((bets, k, k)) for _ in range(2))
-        self._shown, self._since = (np.zeros((bets, k, k)) for _ in range(2))
-        self._hits[len(_TOPS) :] = np.where(np.eye(k, dtype=bool), *_NEW)
-        self._seen, self.asked = np.zeros(1), np.zeros(k)
-        self._active = np.zeros((bets, k), bool)
-        self.chosen: list[tuple[Array, int, int]] = []
+        self.stakes = Stakes.none(bets, k, grid.size)
+        self.stakes.hits[len(_TOPS) :] = np.where(np.eye(k, dtype=bool), *_NEW)
+        self._since, self.asked = np.zeros((bets, k, k)), np.zeros(k)
+        self._rows = np.empty((0, 6 + k))  # the chosen events, each with question and strategy
         self.report: Any = None
         self._before, self._end = 0, block_end(0)
-        none = np.empty(0, int)
-        self._waiting: tuple[Array, Array, Array] = none, none, none
+        self._next = self.stakes
         self._evidence: tuple[int, list[tuple[Array, int, int]]] = 0, []
         self._leading: tuple[Entry, int, int] | None = None
 
@@ -137,107 +289,92 @@ class Screen(Player):
         sides : int array (n,)
             The input of each report.
         """
-        rounds = len(sides) // self.size
-        played, compared = np.arange(self._idle(rounds), rounds), sides
+        self._watch(len(sides) // self.size)
+        compared = sides
         if self.late:
             compared = np.append(self._before, sides[:-1])
-            played = played[(self.rounds + played) % 2 == 1]
-        fresh = np.zeros(rounds, bool)
-        fresh[played] = True
-        compared = np.where(np.repeat(fresh, self.size), compared, -1)
-        self._waiting = played, self.counts.see(found, compared), compared
-        self._last, self._reports = sides, reports
+            self._fresh &= (self.rounds + np.arange(sides.size)) % 2 == 1
+        compared = np.where(np.repeat(self._fresh, self.size), compared, -1)
+        self._seen = self.counts.see(found, compared), compared, sides, reports
 
-    def trace(self, at: int) -> Array:
-        """Return the logarithm of the wealth against one claim after each of the rounds seen."""
-        (played, flags, _), claim = self._waiting, slice(at, at + 1)
-        state = (self._raw[:, :, claim], self._weights, self._placed[:, :, claim], self._hits,
-                 self._seen, self._shown)  # fmt: skip
-        won = self._played(flags.shape[0], claim, 0, [array.copy() for array in state])[1]
-        wealth = np.append(self.log[at], won + self.base[at])
-        rounds = np.arange(flags.shape[0] // self.size)
-        return np.asarray(wealth[np.searchsorted(played, rounds, "right")])
+    def _win(self, reports: Array, at: int, low: int) -> tuple[Array, Array]:
+        flags, sides = (part[reports] for part in self._seen[:2])
+        self._next = self.stakes.copied()
 
-    def play(self, used: int, at: int = 0, low: int = 0) -> None:
-        """Bet on the first `used` of the rounds seen, and end a block that is full.
+        def played(part: slice, start: Array, won: Array, total: Array) -> None:
+            given = flags[part], sides[part], self.size, self.product, low, at, self.grown
+            play(*given, self.claim[1], self._next, start, won, total)
 
-        Bets are made against the claims from number `low` on. The events that have won most against
-        claim number `at` are kept for `leading`, with a report that shows one of them.
+        return self._in_parts(self.shares + self.now, at, sides.size, played)
+
+    def keep(self) -> int:
+        """Keep the last bet, and end a block that is full.
+
+        The events that have won most against the claim of the bet are kept for `leading`, with a
+        report that shows one of them.
         """
-        n = used * self.size
-        _, flags, sides = self._waiting
-        state = self._raw, self._weights, self._placed, self._hits, self._seen, self._shown
-        self.now[:-1] += self._played(n, slice(None), low, state)[0]
-        self.asked += np.bincount(sides[:n][sides[:n] >= 0], minlength=self.asked.size)
+        n, (flags, compared, sides, reports) = super().keep() * self.size, self._seen
+        self.stakes, at = self._next, self._tried[1]
+        self.asked += np.bincount(compared[:n][compared[:n] >= 0], minlength=self.asked.size)
         best, events = self.leader(at)
         showing = np.flatnonzero((flags[:n] >> best & 1).any(axis=1))
         if showing.size:
             self._evidence = best, [(row, d, self.counts.key(row)) for row, d in events]
-            self.report = self._reports[showing[-1]]
-        self.rounds += used
-        if used:
-            self._before = int(self._last[n - 1])
+            self.report = reports[showing[-1]]
+        if n:
+            self._before = int(sides[n - 1])
         seen = int(self.counts.reports.sum())
         if seen >= self._end:
             self._settle()
             self._end = block_end(seen)
-
-    def _played(self, n: int, claims: slice, low: int, state: Any) -> tuple[Array, Array]:
-        """Return what the strategies win by the first n reports, and the wealth after each round.
-
-        The arrays of `state` change as the kernel `play` describes.
-        """
-        _, flags, sides = self._waiting
-        fresh = sides[:n] >= 0
-        flags, sides = flags[:n][fresh], sides[:n][fresh]
-
-        def part_played(part: slice, *wealth: Array) -> None:
-            rounds: Any = flags[part], sides[part], self.size, self.product, low
-            given: Any = self.grown[claims], self.claim[1], self._active
-            play(*rounds, *given, *state, *wealth)
-
-        log = (self.shares + self.now)[:, claims]
-        return in_parts(log, low, sides.size, self.size, part_played)
+        return n // self.size
 
     def _settle(self) -> None:
         """End a block: share the wealth anew, and choose the events of the next block."""
         rankings = self.counts.end_block(*self.claim)
         self.share()
-        unions, k = self._hits[len(_TOPS) :], self.asked.size
+        stakes, k = self.stakes, self.asked.size
+        unions = stakes.hits[len(_TOPS) :]
         unions *= _KEEP
         unions += (1 - _KEEP) * np.where(np.eye(k, dtype=bool), *_NEW)
-        self._seen *= _KEEP
-        self._raw[:], self._active[:] = 0.0, False
+        stakes.seen[0] *= _KEEP
+        stakes.raw[:], stakes.active[:] = 0.0, False
         before = [(*row[1:4], d, s) for row, d, s in self.chosen if s < len(_TOPS)]
-        self.chosen = [*self._choose(rankings)]
+        rows = [[*row, d, s] for row, d, s in self._choose(rankings)]
+        self._rows = np.array(rows, float).reshape(len(rows), 6 + k)
         for row, d, s in self.chosen:
             if s < len(_TOPS) and (*row[1:4], d, s) not in before:
-                self._shown[s, d], self._since[s, d] = 0, self.asked
-            self._active[s, d] = True
+                stakes.shown[s, d], self._since[s, d] = 0, self.asked
+            stakes.active[s, d] = True
         self.counts.choose(self.chosen)
 
     def _choose(self, rankings: tuple[Ranking, ...]) -> Iterator[tuple[Array, int, int]]:
         """Yield the events of every strategy, after placing its stakes."""
         k = self.asked.size
-        for s, (which, least) in enumerate(_TOPS):
-            events, looked, _, reports = rankings[which]
-            sizes = np.maximum(reports, 1).astype(float)
+        for s, (which, least) in enumerate((*_TOPS, *_UNIONS)):
+            events, (looked, _), reports = rankings[which]
             for d in range(k):
-                row = events[0, d, 0]
-                if row[0] >= least * math.log(max(looked * (k - 1), 2)) + 0.5:
-                    self._place(s, d, (row[4:] + 0.5) / (sizes + 1), sizes, _CAUTION)
-                    yield row, d, s
-        for s, (which, least) in enumerate(_UNIONS, len(_TOPS)):
-            for d in range(k):
-                rows = [row for row in rankings[which].events[1, d] if row[0] >= least]
+                if s < len(_TOPS):
+                    sizes, caution = np.maximum(reports, 1).astype(float), _CAUTION
+                    needed = least * math.log(max(looked * (k - 1), 2)) + 0.5
+                    rows = [row for row in events[0, d, :1] if row[0] >= needed]
+                    rates = (events[0, d, 0, 4:] + 0.5) / (sizes + 1)
+                else:
+                    sizes, caution = np.full(k, float(self.stakes.seen[0]) / k), 0.0
+                    rows = [row for row in events[1, d] if row[0] >= least]
+                    rates = self.stakes.hits[s, d] / sizes
                 if rows:
-                    sizes = np.full(k, float(self._seen[0]) / k)
-                    self._place(s, d, self._hits[s, d] / sizes, sizes, 0.0)
+                    own = self.stakes.weights[s, d], self.stakes.raw[s, d]
+                    place(rates, sizes, caution, d, self.grown, 0, self.claim[1], *own)
                 yield from ((row, d, s) for row in rows)
 
-    def _place(self, s: int, d: int, rates: Array, sizes: Array, caution: float) -> None:
-        own = self._weights[s, d], self._raw[s, d]
-        place(rates, sizes, caution, d, self.grown, 0, self.claim[1], *own)
+    @property
+    def chosen(self) -> list[tuple[Array, int, int]]:
+        """The events that are bet on, with the question and the number of the strategy of each.
+
+        They are rows of `Ranking.events`.
+        """
+        return [(row[:-2], int(row[-2]), int(row[-1])) for row in self._rows]
 
     # --- what has won -----------------------------------------------------------------------------
 
@@ -266,64 +403,55 @@ class Screen(Player):
         """
         best, events = self._evidence
         for row, question, key in events:
-            words = self.counts.words(row, self.report, key)
-            if words:
-                kind, hashes = int(row[1]), self.counts.paths.hashes
-                places = (int(row[2]), int(row[3])) if kind > CATEGORY else (int(row[2]),)
-                paths = (key,) if kind == CATEGORY else tuple(int(hashes[i]) for i in places)
-                self._leading = Entry(words, kind, paths, float(row[3])), question, best
+            found = self.counts.entry(row, self.report, key)
+            if found is not None:
+                self._leading = found, question, best
                 break
         if self._leading is None:
             return None
         entry, question, best = self._leading
-        shown, asked = self._shown[best, question].copy(), self.asked - self._since[best, question]
+        shown, asked = (
+            self.stakes.shown[best, question].copy(),
+            self.asked - self._since[best, question],
+        )
         return entry, question, shown, asked
 
     # --- to stop and continue ---------------------------------------------------------------------
 
-    def _kept(self) -> dict[str, Array]:
-        paths = self.counts.paths
-        n = int(paths.used[0])
-        return super()._kept() | {f"paths.{name}": getattr(paths, name)[:n] for name in _PATHS}
+    def _part(self, name: str) -> Any:
+        part, rows = super()._part(name), int(self.counts.paths.used[0])
+        return part[:rows] if name.removeprefix("counts.") in _PATHS else part
 
-    def state(self, **more: Array) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Return the state, for `restore`; JSON can hold it."""
-        rows = [[*row, d, s] for row, d, s in self.chosen]
-        chosen = np.array(rows, float).reshape(len(rows), 6 + self.asked.size)
         self.leading()
         entry, *of = self._leading or (None, 0, 0)
-        return super().state(chosen=chosen) | {
-            "found": None if entry is None else [*astuple(entry)[:4], *of],
-            "looked": self.counts._coupled.looked,
-            "paths": int(self.counts.paths.used[0]),
-        }
+        return super().state() | {"found": None if entry is None else [*astuple(entry)[:4], *of]}
 
-    def restore(self, state: Mapping[str, Any]) -> dict[str, Array]:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from the `state` of another screen, see `Kept.restore`."""
-        counts, k, bets = self.counts, self.asked.size, len(self._raw)
-        n = checks.integer("paths of the state", state["paths"], 0, SLOTS)
-        counts.paths.used[0] = n
-        arrays = super().restore(state)
-        counts.paths.fill(n)
-        counts._coupled = counts._coupled._replace(looked=int(state["looked"]))
+        super().restore(state)
+        self.counts.paths.fill()
         if state["found"] is not None:
             words, kind, paths, value, question, best = state["found"]
             entry = Entry(str(words), int(kind), tuple(map(int, paths)), float(value))
-            self._leading = entry, range(k)[question], range(bets)[best]
-        rows = taken(arrays, "chosen", np.empty((0, 6 + k)), len(arrays["chosen"]))
-        cuts, strategies = counts.paths.cuts, rows[:, -2:]
-        checks.need(
-            0 <= self._before < k
-            and ((cuts >= 0) & (cuts <= BINS)).all()
-            and ((strategies >= 0) & (strategies < [k, bets])).all()
-            and all(map(self._sound, (rows[:, :-2], counts._coupled.events.reshape(-1, 4 + k)))),
-            "state must hold a screen, got numbers that are out of range",
-        )
-        self.chosen = [(row[:-2], int(row[-2]), int(row[-1])) for row in rows]
-        counts.choose(self.chosen)
-        return arrays
+            shape = self.asked.size, len(self.stakes.raw)
+            self._leading = entry, range(shape[0])[question], range(shape[1])[best]
+        self.counts.choose(self.chosen)
 
-    def _sound(self, rows: Array) -> bool:
+    def _sound(self) -> bool:
+        rows, couples, k = self._rows, self.counts._coupled.events, self.asked.size
+        cuts, strategies, bets = self.counts.paths.cuts, rows[:, -2:], len(self.stakes.raw)
+        return (
+            super()._sound()
+            and 0 <= self._before < k
+            and bool(((cuts >= 0) & (cuts <= BINS)).all())
+            and bool(((strategies >= 0) & (strategies < [k, bets])).all())
+            and self._inside(rows[:, :-2])
+            and self._inside(couples.reshape(-1, 4 + k))
+        )
+
+    def _inside(self, rows: Array) -> bool:
         """Return whether rows of events point into the tables only."""
         kind, place, value = rows[:, 1], rows[:, 2], rows[:, 3]
         used, couple = max(int(self.counts.paths.used[0]), 1), kind >= AGREE

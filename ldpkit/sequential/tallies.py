@@ -4,6 +4,7 @@ Counts decide only which events are bet on. Collisions of hashes, forgotten valu
 a slot therefore cost wealth, but never make a bet invalid.
 """
 
+import math
 from collections import namedtuple
 from typing import Any
 
@@ -12,15 +13,16 @@ import numpy as np
 from ..jit import kernel
 from ..types import Array
 from .records import ODD, REAL, TYPES, mix
-from .stakes import promise, spread
 
 __all__ = [
-    "AGREE", "BINS", "CATEGORY", "DIFFER", "IS", "KEPT", "ONE", "PRESENT", "SIGNED", "SLOTS",
-    "TYPE", "ZERO", "Paths", "Values", "absorb", "count", "cut", "happens", "informative", "merge",
-    "offer", "rank",
+    "AGREE", "BINS", "CATEGORY", "DIFFER", "IS", "KEPT", "MOST", "ONE", "PRESENT", "SIGNED",
+    "SLOTS", "TYPE", "ZERO", "Paths", "Values", "absorb", "count", "cut", "happens", "informative",
+    "merge", "offer", "promise", "rank", "spread", "stake",
 ]  # fmt: skip
 
 SLOTS, WAYS, DOOR, MISSED = 1 << 15, 8, 1 << 21, 1 << 20
+MOST = 0.98
+"""Largest stake, as a share of the stake with which one report could cost the whole wealth."""
 RARE = 0.05
 """Largest share of the reports in which a rare category is seen."""
 BINS, KEPT, SIGNED = 16, 64, 2048
@@ -60,10 +62,10 @@ class Paths(
             np.zeros(SLOTS + 1, np.int64), none, none.astype(float), none,
         )  # fmt: skip
 
-    def fill(self, used: int) -> None:
-        """Enter the hashes of the first `used` slots into the empty table of keys."""
-        self.used[0] = 0
-        for path in self.hashes[:used].copy():
+    def fill(self) -> None:
+        """Enter the hashes of all used slots into the empty table of keys."""
+        hashes, self.used[0] = self.hashes[: self.used[0]].copy(), 0
+        for path in hashes:
             _slot(self, path)
 
     def watch(self, numbers: list[tuple[int, int, float, int]]) -> "Paths":
@@ -240,6 +242,66 @@ def cut(paths: Paths, everything: bool) -> None:
 
 # --- rankings -------------------------------------------------------------------------------------
 @kernel
+def stake(p: float, q: float, grown: float, delta: float, others: float) -> float:
+    """Return the best stake on an event of rate `p` with one input and `q` with some others.
+
+    Let E = exp(epsilon). A bet with stake l multiplies the wealth by 1 + l if the event comes with
+    the likelier input, and by 1 - E l/others if it comes with another one. Without delta, one
+    report of each input adds p ln(1 + l) + others q ln(1 - E l/others) to its logarithm on average.
+    The maximum is at l = (p - E q)/(E (p/others + q)). With delta, delta is subtracted from
+    p - E q. This is the maximum up to terms of order delta l.
+    """
+    if p - grown * q - delta <= 0:
+        return 0.0
+    return min((p - grown * q - delta) / (grown * (p / others + q)), MOST * others / grown)
+
+
+@kernel
+def promise(
+    p: float, q: float, reports: float, grown: float, delta: float, others: float = 1.0,
+    inputs: int = 2,
+) -> float:  # fmt: skip
+    """Return the logarithm of the wealth that the best stake wins on average in so many reports.
+
+    A coin gives each of k inputs some reports. They show the event with rate p for the likelier
+    input and q for each of some others. A future report is of each input with probability 1/k. The
+    logarithm of the wealth therefore grows by
+    (p ln(1 + l) + others q ln(1 - E l/others))/k - ln(1 + l delta/k) a report.
+
+    For two inputs with equally many reports and without delta, this is what the bet would have won
+    on the counted reports. The rates are used because the numbers of reports may differ. In that
+    case the counts alone would promise a gain from an event that occurs in every report.
+    """
+    best = stake(p, q, grown, delta, others)
+    if best == 0.0:
+        return 0.0
+    won = p * math.log1p(best) + others * q * math.log1p(-grown * best / others)
+    return reports * (won / inputs - math.log1p(best * delta / inputs))
+
+
+@kernel
+def spread(rates: Array, sizes: Array, d: int, weights: Array) -> float:
+    """Set the weights of the inputs with which input d is compared; return how many these are.
+
+    The weights are equal, for all inputs whose rate may be the smallest. `sizes` are the numbers of
+    reports behind the rates.
+    """
+    k, least, size = rates.size, np.inf, 1.0
+    for x in range(k):
+        if x != d and rates[x] < least:
+            least, size = rates[x], max(sizes[x], 1.0)
+    edge, count = least, 0.0
+    if k > 2:
+        edge += math.sqrt((least + 1 / size) / size)
+    for x in range(k):
+        weights[x] = 1.0 if x != d and rates[x] <= edge else 0.0
+        count += weights[x]
+    for x in range(k):
+        weights[x] /= count
+    return count
+
+
+@kernel
 def _room(listed: Array, score: float) -> int:
     """Make room for a score in a list, the best first; return its place, -1 if it is too low."""
     i = listed.shape[0] - 1
@@ -260,9 +322,7 @@ def offer(
 
     Two rows of `scratch` are overwritten.
     """
-    k, every, total = hits.size, 0.0, 0.0
-    for d in range(k):
-        every, total = every + hits[d], total + reports[d]
+    k, every, total = hits.size, hits.sum(), float(reports.sum())
     if every < 2:
         return 0
     rates, weights, least = scratch[0], scratch[1], np.inf

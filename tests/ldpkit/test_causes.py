@@ -14,7 +14,7 @@ from ldpkit import Client, audit
 from ldpkit.cli import main
 from ldpkit.mechanisms import Program, recorded
 from ldpkit.sequential import SequentialAudit
-from ldpkit.sequential.players import KNOWN, SAME, SHARE, gains, same_seed
+from ldpkit.sequential.events import KNOWN, SAME, SHARE, gains, same_seed
 from ldpkit.sequential.result import FLOATS, REPEATED
 
 

@@ -15,7 +15,7 @@ from ldpkit.sequential.columns import decoded, read
 
 def by_report(found):
     """The records of each report, whatever their order."""
-    out = [[] for _ in range(found.reports)]
+    out = [[] for _ in range(found.whole.size)]
     numbers = found.rows, found.paths, found.types, found.values.view(np.uint64), found.words
     for row, *rest in zip(*(part.tolist() for part in numbers)):
         out[row].append(tuple(rest))

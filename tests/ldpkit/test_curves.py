@@ -287,7 +287,7 @@ def test_the_factor_of_a_round_is_fair(k, rule, seed):
         log = player.shares + player.now
         given = c[list(reports)], np.array(sides), player.grid, player.balance
         gained, trace = player._played(*given, log)
-        total = np.logaddexp.reduce(log + np.pad(gained, ((0, 0), (0, 1), (0, 0))), axis=(0, 1))
+        total = np.logaddexp.reduce(log + gained, axis=(0, 1))
         assert trace[-1] == pytest.approx(float(total[0]), abs=1e-9)
         return math.exp(total[0])
 
@@ -316,7 +316,7 @@ def simulated(mu, claim, reports, runs, seed):
             log = player.shares + player.now
             given = player.grid, player.balance
             gained, trace = player._played(c[begin:end], sides[begin:end], *given, log)
-            player.now[:, :-1] += gained
+            player.now += gained
             paths.append(trace)
             begin = end
             player.cuts = np.quantile(c[:begin, :, 1], LEVELS, axis=0, method="lower").T

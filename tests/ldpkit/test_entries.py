@@ -168,10 +168,10 @@ def test_an_audit_goes_on_as_if_it_had_never_stopped(reports, cuts):
 @pytest.mark.parametrize(
     "change",
     [
-        {"counts.table.keys at": lambda a: a + 2**40}, {"counts.table.door at": lambda a: a - 2**40}, {"chosen": lambda a: a * 0 + 2.0**40},
-        {"chosen": lambda a: a * math.nan}, {"paths.cuts": lambda a: a + 99}, {"counts._coupled.events": lambda a: a - 1},
-        {"_raw": lambda a: a[:1]}, {"counts.table.keys": lambda a: a.astype(float)}, {"counts._signs": lambda a: a + 0.5},
-        {"paths.hashes": lambda a: np.arange(2**16, dtype=np.uint64)},
+        {"_rows": lambda a: a * 0 + 2.0**40}, {"_rows": lambda a: a * math.nan}, {"counts.paths.cuts": lambda a: a + 99},
+        {"counts._coupled.events": lambda a: a - 1}, {"stakes.raw": lambda a: a[:1]}, {"counts.table.keys": lambda a: a.astype(float)},
+        {"counts._signs": lambda a: a + 0.5}, {"counts.paths.hashes": lambda a: np.arange(2**16, dtype=np.uint64)},
+        {"counts.paths.used": lambda a: a - 2**40}, {"_before": lambda a: a + 2},
     ],
 )  # fmt: skip
 def test_a_state_that_would_lead_outside_of_the_tables_is_refused(change):
@@ -181,7 +181,8 @@ def test_a_state_that_would_lead_outside_of_the_tables_is_refused(change):
         sides = rng.integers(0, 2, screen.room)
         reports = [[int(x), *rng.integers(0, 2, 9).tolist()] for x in sides]
         screen.see(read(reports), reports, sides)
-        screen.play(len(sides))
+        screen.bet(len(sides))
+        screen.keep()
     state = json.loads(json.dumps(screen.state()))
     again = Screen(grid, 1.0, 0.0)
     again.restore(state)

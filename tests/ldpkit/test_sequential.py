@@ -15,7 +15,8 @@ from scipy import stats
 from ldpkit import audit, betting
 from ldpkit.mechanisms import GRR, OUE, PCKVUE, Client, KeyValues
 from ldpkit.sequential import Declared, SequentialAudit
-from ldpkit.sequential.wealth import Tracks, Wealth, grid
+from ldpkit.sequential.events import Tracks
+from ldpkit.sequential.players import Wealth, grid
 from ldpkit.stats import down
 
 ALPHA = 0.01

@@ -12,8 +12,7 @@ from edges import at_the_edge
 from entry_clients import CLEAR, CORRECT, rarely, shares
 
 from ldpkit.sequential import Screen, block_end, read, screen
-from ldpkit.sequential.screen import PRIOR, STRATEGIES
-from ldpkit.sequential.stakes import bounded, play
+from ldpkit.sequential.screen import PRIOR, STRATEGIES, Stakes, play
 
 GOAL = math.log(100)
 
@@ -33,8 +32,10 @@ def audit(client, most, seed=1, epsilon=1.0, delta=0.0):
         sides = coins.integers(0, 2, min(bets.room, most - bets.rounds))
         reports = [client(x, own, bets.rounds + i) for i, x in enumerate(sides.tolist())]
         bets.see(read(reports), reports, sides)
-        won = np.flatnonzero(bets.trace(0) >= GOAL)
-        bets.play(int(won[0]) + 1 if won.size else len(reports))
+        won = np.flatnonzero(bets.bet(len(reports)) >= GOAL)
+        if won.size:
+            bets.bet(int(won[0]) + 1)
+        bets.keep()
         if won.size:
             return bets.rounds, bets
     return None, bets
@@ -42,7 +43,8 @@ def audit(client, most, seed=1, epsilon=1.0, delta=0.0):
 
 def words(bets):
     """The events of the strategy that has won most."""
-    return [bets.counts.words(event, bets.report) for event, _ in bets.leader(0)[1]]
+    found = [bets.counts.entry(event, bets.report) for event, _ in bets.leader(0)[1]]
+    return [entry.words for entry in found if entry is not None]
 
 
 @hypothesis.settings(max_examples=100, deadline=None)
@@ -62,18 +64,16 @@ def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, k, rule, seed, a
     weights = np.where(np.eye(k, dtype=bool), 0, rng.dirichlet(np.full(k, 0.5), k))
     weights = (weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9))[None]
     hits = np.where(np.eye(k, dtype=bool), 1.0, 0.1)[None] * adapt
-    placed = np.zeros_like(raw)
-    bounded(raw[0], weights[0], grown, 0, placed[0])
+    active, none = np.ones((1, k), bool), np.zeros_like(hits)
+    stakes = Stakes(active, raw, np.zeros_like(raw), weights, hits, np.ones(1), none)
     size = 1 if rule == "coins" else k
 
     def factor(*drawn):
         """Of rounds: one (report, input) after the other."""
         won, total = np.ones((1, 1)), np.empty(len(drawn) // size)
-        state = [array.copy() for array in (raw, weights, placed, hits, np.ones(1), 0 * hits)]
         flags, sides = reports[[r for r, _ in drawn]], np.array([x for _, x in drawn])
-        active = np.ones((1, k), bool)
-        rounds = flags, sides, size, rule != "mean", 0
-        play(*rounds, grown, delta, active, *state, np.array([1.0, 0.0]), won, total)
+        rounds = flags, sides, size, rule != "mean", 0, 0
+        play(*rounds, grown, delta, stakes.copied(), np.array([1.0, 0.0]), won, total)
         assert won[0, 0] >= 0 and total[-1] == won[0, 0]
         return won[0, 0]
 
@@ -146,9 +146,9 @@ def test_all_claims_of_a_grid_are_bet_against_at_once():
     while bets.rounds < 12_000:
         sides = rng.integers(0, 2, bets.room)
         bets.see(read(sides.tolist()), sides.tolist(), sides)
-        seen = bets.trace(3)
         before.append((bets.rounds, bets.log))
-        bets.play(sides.size)
+        seen = bets.bet(sides.size, 3)
+        bets.keep()
         assert seen.size == sides.size and seen[-1] == pytest.approx(bets.log[3])
         assert np.exp(bets.shares).sum(axis=0) == pytest.approx(1)  # a block has ended
     (begin, wealth), gained = before[-1], bets.log - before[-1][1]
@@ -160,17 +160,19 @@ def test_all_claims_of_a_grid_are_bet_against_at_once():
 def test_the_wealth_is_known_after_every_report():
     bets, sides = Screen(np.array([1.0]), 1.0, 0.0), np.arange(16) % 2
     bets.see(read(sides.tolist()), sides.tolist(), sides)
-    bets.play(16)
+    bets.bet(16)
+    bets.keep()
     assert bets.log[0] == 0 and bets.chosen
     won = np.empty(0, int)
     while not won.size:
         sides = np.zeros(bets.room, int)
         bets.see(read(sides.tolist()), sides.tolist(), sides)
-        won = np.flatnonzero(bets.trace(0) >= GOAL)
+        won = np.flatnonzero(bets.bet(sides.size) >= GOAL)
         if not won.size:
-            bets.play(sides.size)
+            bets.keep()
     before = bets.log[0]
-    bets.play(int(won[0]) + 1)
+    bets.bet(int(won[0]) + 1)
+    bets.keep()
     assert before < GOAL <= bets.log[0] < GOAL + math.log1p(1 / math.e)
 
 
@@ -183,7 +185,8 @@ def test_one_input_of_many_is_found(k):
         noise = rng.integers(0, 5, sides.size)
         reports = [{"x": int(n), "y": int(x == k - 1)} for n, x in zip(noise, sides)]
         bets.see(read(reports), reports, sides)
-        bets.play(sides.size)
+        bets.bet(sides.size)
+        bets.keep()
     assert bets.rounds < 60 * k and any(d == k - 1 for _, d in bets.leader(0)[1])
 
 
