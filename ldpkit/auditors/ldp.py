@@ -7,31 +7,28 @@ Private Protocols: An Auditing Perspective", PoPETs 2024(4), Algorithm 1.
 import functools
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack, overload
+from typing import Annotated
 
 import numpy as np
 
-from .. import attacks, checks, curve, stats
+from .. import attacks, checks, stats
 from ..attacks import Attack
 from ..attacks.base import FixedEvent, audited
-from ..mechanisms import Client, LocalRandomizer
+from ..mechanisms import Client
 from ..mechanisms.base import distribution_known
 from ..mechanisms.identity import digest
 from ..progress import Progress
 from ..rng import generator
-from ..types import Array, ArrayLike, Input, Pair, Rates, Reports, Rng, Row, Word
+from ..types import Array, Pair, Rates, Reports, Rng, Row, Word
 from . import independence
+from .base import PairAudit, makeable
 from .independence import BatchSummary, Findings
-from .pair import PairAudit, makeable
 from .result import CLEAR, PairResult, in_the_clear, too_few
 
-if TYPE_CHECKING:
-    from ..sequential import SequentialResult
-
-__all__ = ["Audit", "audit", "audits", "expected"]
+__all__ = ["Audit"]
 
 _CHUNK = 2**18  # trials per stream, if rounds are simulated because their rates are unknown
 # reports per chunk of a client that makes one at a time, which may be slow
@@ -40,8 +37,6 @@ _FEW_REPORTS = 2**8
 _REPORT_CELLS = 2**20
 SIDES = ("tp", "fp")
 """Names of the hits among reports of the first and of the second input, in the first direction."""
-UNTIL = "counted", "sure"
-"""When an audit ends: after a fixed number of reports, or as soon as the claim is refuted."""
 _JOBS = 16  # jobs per thread that are listed at a time, because 10^12 trials are millions of jobs
 # tail of each of two bounds: an event is called reversed by chance with probability 1e-6 at most
 _CHANCE = 5e-7
@@ -174,8 +169,8 @@ class Audit(PairAudit):
     @functools.cached_property
     def stream(self) -> tuple[object, ...]:
         """Name of the random stream."""
-        m, names = self.mechanism, [a.name for a in self.chosen]
-        return "audit", m.name, m.parameters, names, self.real, [*self.directions[0]]
+        own = self.mechanism.name, self.mechanism.parameters, [a.name for a in self.chosen]
+        return "audit", *own, self.real, [*self.directions[0]]
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
         """Audit several times, as `Auditor.rows` does.
@@ -217,18 +212,16 @@ class Audit(PairAudit):
         """Sample the hits from their exact distributions, as an array of `_summed`."""
 
         def count(side: int, chunk: int, size: int) -> Counted:
-            hits = []
-            for i, pair in enumerate(self.directions):
-                own = ["turned"][:i]  # each direction has its own stream
-                rng = generator(seed, *self.stream, SIDES[side], chunk, *own)
-                for attack, by_direction in zip(self.chosen, self._rates):
-                    rates, first = by_direction[i], side == i
-                    hits.append(
-                        attack.sample(self.mechanism, size, first, rng, pair)
-                        if rates is None
-                        else int(rng.binomial(size, rates[0 if first else 1]))
-                    )
-            return hits, None
+            name = *self.stream, SIDES[side], chunk
+            # each direction has its own stream
+            rngs = [generator(seed, *name), generator(seed, *name, "turned")]
+            return [
+                int(rng.binomial(size, rates[side != i]))
+                if rates
+                else attack.sample(self.mechanism, size, side == i, rng, pair)
+                for i, (pair, rng, own) in enumerate(zip(self.directions, rngs, zip(*self._rates)))
+                for attack, rates in zip(self.chosen, own)
+            ], None
 
         return self._summed(count, self.trials if all(self.rates) else _CHUNK)[0]
 
@@ -242,7 +235,6 @@ class Audit(PairAudit):
         most = 2**16 if mechanism.batched else _FEW_REPORTS
         at_once = max(1, min(most, _REPORT_CELLS // mechanism.width))
         foreign = not distribution_known(mechanism)
-        ordered = pair if mechanism.report_type.ordered else None
 
         def judge(reports: Reports, rng: Rng) -> list[Array]:
             return [
@@ -254,21 +246,19 @@ class Audit(PairAudit):
         def count(side: int, chunk: int, size: int) -> Counted:
             rng = generator(seed, *self.stream, SIDES[side], chunk)
             reports = mechanism.perturb(mechanism.inputs(pair[side], size), rng)
-            events, kept = judge(reports, rng), chunk < 16
-            summary = independence.summarise(reports, events, ordered, kept) if foreign else None
-            return [int(np.count_nonzero(event)) for event in events], summary
+            events = judge(reports, rng)
+            ordered = pair if mechanism.report_type.ordered else None
+            return [int(np.count_nonzero(event)) for event in events], (
+                independence.summarise(reports, events, ordered, chunk < 16) if foreign else None
+            )
 
         hits, summaries = self._summed(count, at_once)
         if not foreign:
             return hits, Findings()
-        refuted = any(
-            direction["lower"] > mechanism.epsilon
-            for directions in self._bounded(hits)
-            for direction in directions
-        )
-        most = min(at_once, self.trials)
+        lower = max(row["lower"] for rows in self._bounded(hits) for row in rows)
+        counts = self.trials, min(at_once, self.trials), lower > mechanism.epsilon
         return hits, independence.examine(
-            mechanism, pair, summaries, judge, self.trials, most, refuted, seed, *self.stream
+            mechanism, pair, summaries, judge, *counts, seed, *self.stream
         )
 
     def _summed(
@@ -284,18 +274,16 @@ class Audit(PairAudit):
         at_once : int
             Largest number of reports in a chunk.
         """
-        starts = range(0, self.trials, at_once)
         hits = np.zeros((2, len(self.directions) * len(self.chosen)), np.int64)
         summaries: list[list[BatchSummary]] = [[], []]
 
         def finish(job: tuple[int, int]) -> tuple[int, Counted]:
-            side, chunk = job
-            size = min(at_once, self.trials - starts[chunk])
+            (side, chunk), size = job, min(at_once, self.trials - job[1] * at_once)
             counted = count(side, chunk, size)
             progress.add(size, SIDES[side], *counted[0][: len(self.chosen)])
             return side, counted
 
-        jobs = itertools.product(range(2), range(len(starts)))
+        jobs = itertools.product(range(2), range(-(-self.trials // at_once)))
         with (
             Progress(2 * self.trials, "reports", self.mechanism.name) as progress,
             ThreadPoolExecutor(self.threads) as pool,
@@ -310,16 +298,18 @@ class Audit(PairAudit):
 
     def _bounded(self, hits: Array) -> Iterator[list[Row]]:
         """Yield counts, rates, statistic and bound of every direction, attack by attack."""
-        n, (given, delta), tail = self.trials, self.deltas, stats.tail_mass(self.alpha)
         for own in np.moveaxis(hits, 2, 0).tolist():
-            directions = []
-            for i, pair in enumerate(self.directions):
-                tp, fp = own[i][i], own[1 - i][i]  # the second direction names the second input
-                statistic = float(stats.epsilon_lower(tp, fp, n, given, tail=tail))
-                bound = float(stats.epsilon_lower(tp, fp, n, delta, tail=self.tail))
-                directions.append({"pair": pair, "tp": tp, "fp": fp, "tpr": tp / n, "fpr": fp / n,
-                                   "epsilon_emp": statistic, "lower": max(0.0, bound)})  # fmt: skip
-            yield directions
+            # the second direction names the second input
+            yield [
+                self._row(pair, own[i][i], own[1 - i][i]) for i, pair in enumerate(self.directions)
+            ]
+
+    def _row(self, pair: Pair, tp: int, fp: int) -> Row:
+        n, (given, delta), tail = self.trials, self.deltas, stats.tail_mass(self.alpha)
+        statistic = float(stats.epsilon_lower(tp, fp, n, given, tail=tail))
+        bound = float(stats.epsilon_lower(tp, fp, n, delta, tail=self.tail))
+        return {"pair": pair, "tp": tp, "fp": fp, "tpr": tp / n, "fpr": fp / n,
+                "epsilon_emp": statistic, "lower": max(0.0, bound)}  # fmt: skip
 
     def _result(
         self,
@@ -394,13 +384,12 @@ class Audit(PairAudit):
         enough.
         """
         tp, trials, delta, claim = row["tp"], self.trials, self.deltas[1], self.mechanism.epsilon
+        prefix = ""
         if tp == 0:
             either = "under the input that it names" if row["fp"] else "under either input"
             prefix = f"the event was never seen {either}: "
         elif tp <= delta * trials:
             prefix = f"delta = {delta:g} is no less than the event's share of {tp / trials:g}: "
-        else:
-            prefix = ""
         seen = tp / trials if tp else float(stats.clopper_pearson(0, trials, self.tail)[1])
         rate = seen if rates is None else rates[0]
 
@@ -426,143 +415,3 @@ def _swapped(tp: int, fp: int, trials: int) -> bool:
         stats.clopper_pearson(tp, trials, _CHANCE)[1]
         < stats.clopper_pearson(fp, trials, _CHANCE)[0]
     )
-
-
-class PairOptions(TypedDict, total=False):
-    """Options of every audit that tells two inputs apart: fields of `PairAudit`."""
-
-    trials: int
-    alpha: float
-    delta: float | None
-    faithful: bool
-    pair: tuple[Input, Input] | None
-    both: bool
-
-
-class CountedOptions(PairOptions, total=False):
-    """Further options of a counted audit: fields of `Audit`."""
-
-    questions: int
-    threads: int
-
-
-class SureOptions(PairOptions, total=False):
-    """Further options of an audit that bets: fields of `ldpkit.sequential.SequentialAudit`."""
-
-    inputs: Sequence[Input] | None
-    curve: curve.Curve | None
-    band: ArrayLike | None
-    independent: bool | None
-    within: float | None
-    max_time: float | None
-
-
-@overload
-def audit(
-    mechanism: LocalRandomizer,
-    attack: str | Attack | None = None,
-    *,
-    seed: int = 1,
-    until: Literal["sure"],
-    **given: Unpack[SureOptions],
-) -> "SequentialResult": ...
-
-
-@overload
-def audit(
-    mechanism: LocalRandomizer,
-    attack: str | Attack | None = None,
-    *,
-    seed: int = 1,
-    until: Literal["counted"] | None = None,
-    **given: Unpack[CountedOptions],
-) -> PairResult: ...
-
-
-@overload
-def audit(
-    mechanism: LocalRandomizer,
-    attack: str | Attack | None = None,
-    *,
-    seed: int = 1,
-    until: str | None = None,
-    claim: Any = None,
-    **given: Word,
-) -> PairResult: ...
-
-
-def audit(
-    mechanism: LocalRandomizer,
-    attack: str | Attack | None = None,
-    *,
-    seed: int = 1,
-    until: str | None = None,
-    claim: Any = None,
-    **given: Word,
-) -> PairResult:
-    """Audit a mechanism or client with one attack.
-
-    Parameters
-    ----------
-    mechanism, attack, **given
-        The fields of `Audit` (``trials``, ``alpha``, ``delta``, ``faithful``, ``pair``, ``both``,
-        ``questions``, ``threads``) or those of `SequentialAudit`. The default attack is ``guess``,
-        and ``learned`` for a client whose reports may have any form.
-    seed : int
-        See `Audit.run`.
-    until : {"counted", "sure"}
-        ``counted`` runs an `Audit` of ``trials`` reports per input. ``sure`` runs a
-        `SequentialAudit`, which stops earlier if the claim is refuted. By default an attack that
-        learns runs until sure, and any other attack is counted.
-    claim : str or Curve, optional
-        A trade-off curve of `ldpkit.curve` that is audited instead of the claim that the mechanism
-        states. Or its name, with its parameters: ``claim="gdp", mu=1.0``. The attack must be
-        ``"learned"`` (the default then), and `until` must be ``"sure"``.
-
-    Returns
-    -------
-    PairResult
-        A `SequentialResult` if `until` is ``sure``.
-    """
-    if attack is None:
-        free = isinstance(mechanism, Client) and mechanism.report == "any"
-        attack = attacks.Learned.name if free or claim is not None else "guess"
-    learns = isinstance(attack, attacks.Learned) or attack == attacks.Learned.name
-    until = checks.one_of("until", until or UNTIL[learns], UNTIL)
-    if claim is not None:
-        checks.need(until == "sure", f"claim needs until='sure', got until={until!r}")
-        given["curve"] = curve.claimed(claim, given)
-    if until == "counted":
-        return Audit(mechanism, [attack], **Audit.known(given)).run(seed)[0]
-    from ..sequential import SequentialAudit
-
-    return SequentialAudit(mechanism, attack, **SequentialAudit.known(given)).run(seed)[0]
-
-
-def audits(
-    mechanism: LocalRandomizer, attack: Sequence[str | Attack], *, seed: int = 1, **given: Word
-) -> list[PairResult]:
-    """Audit a mechanism or client with several attacks on the same reports.
-
-    Parameters are those of `audit`, and there is one result per attack.
-    """
-    several = checks.instance("attack", attack, (list, tuple), "a list of attacks")
-    return Audit(mechanism, several, **Audit.known(given)).run(seed)
-
-
-def expected(
-    mechanism: LocalRandomizer, attack: str | Attack = "guess", **given: Word
-) -> Rates | None:
-    """Return the exact mean and standard deviation of the published statistic.
-
-    Parameters
-    ----------
-    mechanism, attack, **given
-        The fields of `Audit`: ``trials``, ``alpha``, ``delta``, ``pair``.
-
-    Returns
-    -------
-    (float, float) or None
-        ``None`` if the exact rates are unknown, as for a client.
-    """
-    return Audit(mechanism, [attack], **given).expected[0]
