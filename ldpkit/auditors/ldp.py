@@ -90,6 +90,10 @@ class Audit(PairAudit):
         The attacks after they have chosen their events, before any report is made.
     directions : tuple of (input, input)
         The pair, and the reversed pair if `both`.
+    deltas : (float, float)
+        The deltas that the published statistic and the bound subtract.
+    tail : float
+        Error probability of each of the two bounds of a direction.
 
     Raises
     ------
@@ -102,6 +106,8 @@ class Audit(PairAudit):
     threads: Annotated[int, checks.rule(checks.integer, 1)] = 1
     chosen: tuple[Attack, ...] = field(init=False, repr=False, compare=False)
     directions: tuple[Pair, ...] = field(init=False, repr=False, compare=False)
+    deltas: tuple[float, float] = field(init=False, repr=False, compare=False)
+    tail: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -113,12 +119,15 @@ class Audit(PairAudit):
         if self.faithful or not distribution_known(mechanism):
             makeable(mechanism)
         published, pair = stats.tail_mass(self.alpha), tuple(mechanism.pair(self.pair))
+        own = mechanism.published_delta, mechanism.delta
         checks.fix(
             self,
             attack=tuple(chosen),
             pair=pair,
             chosen=tuple(a.choose(mechanism, self.trials, published) for a in chosen),
             directions=(pair, pair[::-1]) if self.both else (pair,),
+            deltas=own if self.delta is None else (self.delta, self.delta),
+            tail=stats.tail_mass(self.alpha, "valid") / (self.questions * (1 + self.both)),
         )
 
     @property
@@ -154,17 +163,6 @@ class Audit(PairAudit):
         """
         delta, tail = self.deltas[0], stats.tail_mass(self.alpha)
         return [r and _expected(*r, self.trials, delta, tail=tail) for r in self.rates]
-
-    @property
-    def deltas(self) -> tuple[float, float]:
-        """The deltas that the published statistic and the bound subtract."""
-        own = self.mechanism.published_delta, self.mechanism.delta
-        return own if self.delta is None else (self.delta, self.delta)
-
-    @functools.cached_property
-    def tail(self) -> float:
-        """Error probability of each of the two bounds of a direction."""
-        return stats.tail_mass(self.alpha, "valid") / (self.questions * len(self.directions))
 
     @functools.cached_property
     def stream(self) -> tuple[object, ...]:

@@ -5,16 +5,14 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import scipy
 
 from .. import digests, stats
 from ..stats import down
 from ..types import Pair, Row
-
-if TYPE_CHECKING:
-    from .report_html import Drawing
+from .report_html import Drawing, line, table
 
 # fmt: off
 __all__ = [
@@ -28,9 +26,6 @@ STATUSES = ("none found", "violation", "inconclusive", "not valid")
 
 SCHEMA = 1
 """Version of the form of `AuditResult.to_dict`; it rises if a key changes its meaning or goes."""
-
-_NESTED = ("pair", "questions", "directions", "warnings", "verdict", "seconds", "how")
-"""Keys of `AuditResult.row` that `AuditResult.plain` leaves out."""
 
 
 def finite(x: object) -> object:
@@ -160,33 +155,30 @@ class AuditResult:
         It ends with `about`, and with a remark if no report was made.
         """
         sampled = (
-            f"The counts were sampled from the exact distribution of {self.mechanism}: no report"
-            " was made."
+            ""
+            if self.faithful
+            else (
+                f"The counts were sampled from the exact distribution of {self.mechanism}: no report"
+                " was made."
+            )
         )
-        parts = [self._conclusion, self.about, "" if self.faithful else sampled]
-        return " ".join(filter(None, parts))
+        return " ".join(filter(None, [self._conclusion, self.about, sampled]))
 
     @property
     def _conclusion(self) -> str:
-        level = f"with {stats.confidence(self.alpha)} confidence"
+        confident = f"with {stats.confidence(self.alpha)} confidence"
+        leak = f"{confident} the reports leak at least epsilon = {down(self.lower)}"
         if self.invalid:
             return f"Not a valid audit: {self.invalid}."
         if self.violated:
-            return (
-                f"VIOLATION: {level} the reports leak at least epsilon = {down(self.lower)}, more"
-                f" than the claimed {self.claim:g}.{f' {self.scope}' if self.scope else ''}"
-            )
+            scope = f" {self.scope}" if self.scope else ""
+            return f"VIOLATION: {leak}, more than the claimed {self.claim:g}.{scope}"
         if self.inconclusive:
             return f"Inconclusive: {self.inconclusive}."
         if self.claim == math.inf:
-            return (
-                f"No epsilon is claimed; {level} the reports leak at least epsilon ="
-                f" {down(self.lower)}."
-            )
-        return (
-            f"No violation found: {level} the reports leak at least epsilon = {down(self.lower)}, "
-            f"which the claimed {self.claim:g} allows. This does not prove the claim."
-        )
+            return f"No epsilon is claimed; {leak}."
+        allowed = f"which the claimed {self.claim:g} allows. This does not prove the claim."
+        return f"No violation found: {leak}, {allowed}"
 
     def row(self) -> Row:
         """Flatten into a dictionary with the keys of the command line's JSON.
@@ -218,8 +210,8 @@ class AuditResult:
             **self.rates,
             "epsilon_emp": finite(self.epsilon_emp),
             "lower": self.lower,
-            "exact_epsilon_emp": finite(self.exact) if self.exact is not None else None,
-            "exact_sd": finite(self.exact_sd) if self.exact_sd is not None else None,
+            "exact_epsilon_emp": finite(self.exact),
+            "exact_sd": finite(self.exact_sd),
             **more,
             **{key: finite(value) for key, value in self.estimates.items()},
             "claim": finite(self.claim),
@@ -248,10 +240,8 @@ class AuditResult:
         """Return `to_dict` as JSON on one line."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
-    def plot(self) -> "Drawing":
+    def plot(self) -> Drawing:
         """Draw claim, estimate, expectation and lower bound on one axis of epsilon."""
-        from .report_html import line  # imported late, because most callers do not draw
-
         spread = self.exact_sd or 0.0
         return line(
             {
@@ -267,8 +257,6 @@ class AuditResult:
 
     def _repr_html_(self) -> str:
         """Return a table and the drawing, for notebooks."""
-        from .report_html import table
-
         kept = {
             key: value
             for key, value in self.row().items()
@@ -282,7 +270,8 @@ class AuditResult:
 
         The same seed gives the same dictionary to the last digit.
         """
-        return {key: value for key, value in self.row().items() if key not in _NESTED}
+        left_out = ("pair", "questions", "directions", "warnings", "verdict", "seconds", "how")
+        return {key: value for key, value in self.row().items() if key not in left_out}
 
 
 @dataclass(frozen=True, kw_only=True)
