@@ -10,9 +10,11 @@ The lune rule is ours. It accepts the reports with the largest likelihood ratio.
 """
 
 import math
+import zipfile
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -20,7 +22,12 @@ from .. import checks
 from ..mechanisms.gradient import GradientMechanism
 from ..types import Array, Rates, Rng
 
-__all__ = ["Pairs", "dummy", "Cosine", "Lune", "RULES"]
+__all__ = ["ADVERSARIES", "Pairs", "dummy", "named", "read", "Cosine", "Lune", "RULES"]
+
+ADVERSARIES = ("dummy", "file")
+"""Names of the adversaries: ``dummy`` needs no network, and ``file`` reads a file."""
+
+_UNPACKED = 2**27  # bytes to which even a small file of pairs may unpack
 
 # --- pairs of gradients ---------------------------------------------------------------------------
 
@@ -100,6 +107,50 @@ def dummy(d: int, norm: float = 1.0) -> Pairs:
     d, norm = checks.integer("d", d, 2), checks.real("norm", norm, 0, closed="()")
     first = np.full((1, d), norm / math.sqrt(d))
     return Pairs("dummy", first, -first)
+
+
+def read(path: str) -> Pairs:
+    """Read pairs of gradients from a file of NumPy (``.npz``).
+
+    The file holds the arrays ``first`` and ``second``, each of shape (M, d).
+
+    Raises
+    ------
+    ValueError
+        If the file is invalid, if a small file would unpack to more than 128 MiB, or if its arrays
+        are no `Pairs`.
+    """
+    try:
+        checks.need(Path(path).is_file(), "no regular file is there")
+        with zipfile.ZipFile(path) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+        most = max(_UNPACKED, 4 * Path(path).stat().st_size)
+        checks.need(size <= most, f"it unpacks to {size:,} bytes")
+        with np.load(path, allow_pickle=False) as file:
+            first, second = file["first"], file["second"]
+    except Exception as error:  # because a damaged file can make NumPy raise any exception
+        raise ValueError(
+            "pairs must be a file of NumPy (.npz) with the arrays first and second, each of shape"
+            f" (pairs, d), got {path}: {error}"
+        ) from None
+    return Pairs("file", first, second)
+
+
+def named(
+    adversary: str, dimension: int | None = None, norm: float = 1.0, pairs: str | None = None
+) -> Pairs:
+    """Return the pairs of an adversary, one of `ADVERSARIES`, from the options of an audit."""
+    own = checks.one_of("adversary", adversary, ADVERSARIES) == "dummy"
+    checks.need(
+        own == (pairs is None),
+        f"pairs must be given with the adversary file, and only then, got {pairs!r}",
+    )
+    for name, value, default in (("dimension", dimension, None), ("norm", norm, 1.0)):
+        checks.need(
+            own or value == default, f"{name} belongs to the adversary dummy, got {value!r}"
+        )
+    # by default as many entries as the parameters of a small network
+    return dummy(4810 if dimension is None else dimension, norm) if pairs is None else read(pairs)
 
 
 # --- rules ----------------------------------------------------------------------------------------

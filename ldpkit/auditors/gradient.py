@@ -9,18 +9,15 @@ stated level.
 import functools
 import math
 import time
-import zipfile
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
 from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks, stats
-from ..attacks import gradient as crafts
-from ..attacks.gradient import RULES, Pairs
+from ..attacks.gradient import RULES, Pairs, named
 from ..mechanisms import GRADIENT
 from ..mechanisms.gradient import GradientMechanism
 from ..progress import Progress
@@ -31,25 +28,17 @@ from .result import AuditResult, too_few
 
 # fmt: off
 __all__ = [
-    "GradientAudit", "audit_gradient", "read", "ADVERSARIES",
+    "GradientAudit", "audit_gradient",
     "epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled", "lower_sides"
 ]
 # fmt: on
 
-ADVERSARIES = ("dummy", "file")
-"""Names of the adversaries: ``dummy`` needs no network, and ``file`` reads a file."""
-
 MAX_TRIALS = 10**9
 """Largest number of trials with both inputs together."""
 
-_DUMMY = 4810  # dimension of the dummy gradient, as many as the parameters of a small network
-_UNPACKED = 2**27  # bytes to which even a small file of pairs may unpack
 _CELLS = 2**21  # coordinates held in memory at once when real reports are made
 
 Bound = Callable[..., Numbers]
-
-
-# --- estimates and bounds -------------------------------------------------------------------------
 
 
 def epsilon_from_errors(fpr: ArrayLike, fnr: ArrayLike) -> Numbers:
@@ -212,9 +201,6 @@ class ErrorsResult(AuditResult):
         return super().row() | {"trials": self.total, "per_input": self.trials}
 
 
-# --- audits ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class ErrorsAudit(Auditor):
     """Base of the audits by the error rates of a rule."""
@@ -235,22 +221,10 @@ class ErrorsAudit(Auditor):
         estimates: dict[str, float] | None = None,
         **fields: Word,
     ) -> ErrorsResult:
-        """Return the result of these errors.
+        """Return the result of so many errors with the first and with the second input.
 
-        Parameters
-        ----------
-        fp, fn : int
-            Errors with the first and with the second input, each in `trials` trials.
-        rates : (float, float)
-            Exact false-positive and false-negative rate.
-        bound : callable
-            One of `BOUNDS`.
-        claim, delta : float
-            The claimed guarantee.
-        estimates : dict, optional
-            Further estimates. By default the probability that the paper's estimate is infinite.
-        **fields
-            Other fields of the result.
+        `rates` are the exact error rates, and `bound` is one of `BOUNDS`. The default of further
+        `estimates` is the probability that the paper's estimate is infinite.
         """
         trials, total = self.trials, 2 * self.trials
         exact, exact_sd, infinite = plugin_expectation(*rates, trials, trials)
@@ -274,36 +248,6 @@ class ErrorsAudit(Auditor):
             ),
             **fields,
         )
-
-
-def read(path: str) -> Pairs:
-    """Read pairs of gradients from a file of NumPy (``.npz``).
-
-    The file holds the arrays ``first`` and ``second``, each of shape (M, d).
-
-    Raises
-    ------
-    ValueError
-        If the file is invalid, if a small file would unpack to more than 128 MiB, or if its arrays
-        are no `Pairs`.
-    """
-    try:
-        checks.need(Path(path).is_file(), "no regular file is there")
-        with zipfile.ZipFile(path) as archive:
-            size = sum(part.file_size for part in archive.infolist())
-        most = max(_UNPACKED, 4 * Path(path).stat().st_size)
-        checks.need(size <= most, f"it unpacks to {size:,} bytes")
-        with np.load(path, allow_pickle=False) as file:
-            first, second = file["first"], file["second"]
-    except Exception as error:  # because a damaged file can make NumPy raise any exception
-        raise ValueError(
-            "pairs must be a file of NumPy (.npz) with the arrays first and second, each of shape"
-            f" (pairs, d), got {path}: {error}"
-        ) from None
-    return Pairs("file", first, second)
-
-
-_RANDOMISER = checks.rule(checks.instance, GradientMechanism, "a randomiser of gradients")
 
 
 @dataclass(frozen=True)
@@ -334,7 +278,10 @@ class GradientAudit(ErrorsAudit):
         If a parameter is out of range. The message names it.
     """
 
-    mechanism: Annotated[GradientMechanism, _RANDOMISER]
+    mechanism: Annotated[
+        GradientMechanism,
+        checks.rule(checks.instance, GradientMechanism, "a randomiser of gradients"),
+    ]
     pairs: Annotated[Pairs, checks.rule(checks.instance, Pairs, "Pairs of gradients")]
     attack: Annotated[str, checks.rule(checks.one_of, RULES)] = "cosine"
     _: KW_ONLY
@@ -342,7 +289,7 @@ class GradientAudit(ErrorsAudit):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        d = self.pairs.first.shape[1]
+        _, d = self.pairs.first.shape
         checks.need(
             d == self.mechanism.d,
             f"gradients must have the mechanism's dimension {self.mechanism.d}, got {d}",
@@ -373,7 +320,7 @@ class GradientAudit(ErrorsAudit):
         Parameters
         ----------
         adversary : str
-            Adversary who crafts the gradients, one of `ADVERSARIES`.
+            Adversary who crafts the gradients, one of `ldpkit.attacks.gradient.ADVERSARIES`.
         epsilon : float
             Budget of one report.
         mechanism : str
@@ -385,25 +332,12 @@ class GradientAudit(ErrorsAudit):
         clip : float
             Clipping norm.
         pairs : str, optional
-            File of the adversary ``file`` (.npz with the arrays first and second). See `read`.
+            File of the adversary ``file``, see `ldpkit.attacks.gradient.read`.
         attack, trials, alpha, faithful
             See `GradientAudit`.
         """
         make = GRADIENT[checks.one_of("mechanism", mechanism, GRADIENT)]
-        own = checks.one_of("adversary", adversary, ADVERSARIES) == "dummy"
-        checks.need(
-            own == (pairs is None),
-            f"pairs must be given with the adversary file, and only then, got {pairs!r}",
-        )
-        for name, value, default in (("dimension", dimension, None), ("norm", norm, 1.0)):
-            checks.need(
-                own or value == default, f"{name} belongs to the adversary dummy, got {value!r}"
-            )
-        crafted = (
-            read(pairs)
-            if pairs is not None
-            else crafts.dummy(_DUMMY if dimension is None else dimension, norm)
-        )
+        crafted = named(adversary, dimension, norm, pairs)
         target = make(crafted.first.shape[1], epsilon, clip)
         return cls(target, crafted, attack, trials=trials, alpha=alpha, faithful=faithful)
 

@@ -154,14 +154,8 @@ class AuditResult:
 
         It ends with `about`, and with a remark if no report was made.
         """
-        sampled = (
-            ""
-            if self.faithful
-            else (
-                f"The counts were sampled from the exact distribution of {self.mechanism}: no report"
-                " was made."
-            )
-        )
+        of = f"from the exact distribution of {self.mechanism}"
+        sampled = "" if self.faithful else f"The counts were sampled {of}: no report was made."
         return " ".join(filter(None, [self._conclusion, self.about, sampled]))
 
     @property
