@@ -129,56 +129,43 @@ def _beta_quantile(a: Array, b: Array, tail: float, upper: bool) -> Array:
     parameters from `_MANY` on, the error is below 1e-12. For smaller parameters an iteration
     improves the result.
     """
-    odds, least = np.empty(a.shape), np.minimum(a, b)
-    few, some = least < _FEW, least < _MANY * max(1.0, (scipy.special.ndtri(tail) / 7) ** 2)
-    inverse = scipy.special.betainccinv if upper else scipy.special.betaincinv
-    odds[few] = scipy.special.logit(inverse(a[few], b[few], tail))
-    if not few.all():
-        odds[~few] = _expanded_odds(a[~few], b[~few], tail, upper)
-    if some.any():
-        odds[some] = _improved_odds(odds[some], a[some], b[some], tail, upper)
-    return scipy.special.expit(odds)
-
-
-def _expanded_odds(a: Array, b: Array, tail: float, upper: bool) -> Array:
-    """Quantile of ``ln(X / (1 - X))`` for ``X ~ Beta(a, b)``, from its first four cumulants."""
-    mean = scipy.special.psi(a) - scipy.special.psi(b)
-    zeta = scipy.special.zeta  # `polygamma` is the same but slower
-    variance, third, fourth = (
-        zeta(2, a) + zeta(2, b),
-        2 * (zeta(3, b) - zeta(3, a)),
-        6 * (zeta(4, a) + zeta(4, b)),
-    )
-    skew, excess = third / variance**1.5, fourth / variance**2
-    z = scipy.special.ndtri(tail) * (-1 if upper else 1)
-    bend = skew * (z * z - 1) / 6 + excess * (z**3 - 3 * z) / 24 - skew**2 * (2 * z**3 - 5 * z) / 36
-    return mean + np.sqrt(variance) * (z + bend)
-
-
-def _improved_odds(odds: Array, a: Array, b: Array, tail: float, upper: bool) -> Array:
-    """Improve logarithmic odds by Halley's iteration for the root of ``ln(probability / tail)``;
-    each step triples the number of correct digits."""
     special, sign = scipy.special, -1 if upper else 1
-    for _ in range(8):
-        x = special.expit(odds)
+    normal, least = special.ndtri(tail), np.minimum(a, b)
+    few, some = least < _FEW, least < _MANY * max(1.0, (normal / 7) ** 2)
+    odds = np.empty(a.shape)
+    inverse = special.betainccinv if upper else special.betaincinv
+    odds[few] = special.logit(inverse(a[few], b[few], tail))
+    if not few.all():
+        odds[~few] = _expanded_odds(a[~few], b[~few], normal * sign)
+    a, b, found = a[some], b[some], odds[some]
+    # Halley's iteration for the root of ln(probability / tail) triples the correct digits
+    for _ in range(8 if some.any() else 0):
+        x = special.expit(found)
         with np.errstate(all="ignore"):  # odds with x = 0 or 1 are not changed
             mass = (special.betaincc if upper else special.betainc)(a, b, x)
-            slope = (
-                sign
-                * np.exp(
-                    a * special.log_expit(odds)
-                    + b * special.log_expit(-odds)
-                    - special.betaln(a, b)
-                )
-                / mass
+            density = np.exp(
+                a * special.log_expit(found) + b * special.log_expit(-found) - special.betaln(a, b)
             )
+            slope = sign * density / mass
             newton = np.log(mass / tail) / slope
-            step = newton / (1 - newton * (a * special.expit(-odds) - b * x - slope) / 2)
+            step = newton / (1 - newton * (a * special.expit(-found) - b * x - slope) / 2)
         step = np.where(np.isfinite(step), step, 0.0)
-        odds = odds - step
+        found = found - step
         if np.all(np.abs(step) * np.sqrt(np.minimum(a, b)) < 1e-5):  # in standard deviations
             break
-    return odds
+    odds[some] = found
+    return special.expit(odds)
+
+
+def _expanded_odds(a: Array, b: Array, z: float) -> Array:
+    """Quantile of ``ln(X / (1 - X))`` for ``X ~ Beta(a, b)``, from its first four cumulants and
+    the normal quantile z."""
+    mean = scipy.special.psi(a) - scipy.special.psi(b)
+    zeta = scipy.special.zeta  # `polygamma` is the same but slower
+    variance, third = zeta(2, a) + zeta(2, b), 2 * (zeta(3, b) - zeta(3, a))
+    skew, excess = third / variance**1.5, 6 * (zeta(4, a) + zeta(4, b)) / variance**2
+    bend = skew * (z * z - 1) / 6 + excess * (z**3 - 3 * z) / 24 - skew**2 * (2 * z**3 - 5 * z) / 36
+    return mean + np.sqrt(variance) * (z + bend)
 
 
 def whole(name: str, count: Numbers, trials: int) -> Array:
@@ -226,9 +213,8 @@ def epsilon_lower(
 
 def _log_excess(low: ArrayLike, delta: float) -> Numbers:
     """``ln(low - delta)``, or ``-inf`` if ``low <= delta``."""
-    low = np.asarray(low, float)
-    excess = np.maximum(low - delta, 0.0)
-    return np.log(excess, out=np.full(low.shape, -np.inf), where=low > delta)[()]
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(np.asarray(low, float) - delta, 0.0))
 
 
 def epsilon_ceiling(trials: int, *, tail: float) -> float:
