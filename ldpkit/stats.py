@@ -208,13 +208,8 @@ def epsilon_lower(
     trials = checks.integer("trials", trials, 1)
     low = _bound("tp", tp, trials, tail, upper=False)
     high = _bound("fp", fp, trials, tail, upper=True)
-    return _log_excess(low, delta) - np.log(high)
-
-
-def _log_excess(low: ArrayLike, delta: float) -> Numbers:
-    """``ln(low - delta)``, or ``-inf`` if ``low <= delta``."""
     with np.errstate(divide="ignore"):
-        return np.log(np.maximum(np.asarray(low, float) - delta, 0.0))
+        return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
 
 
 def epsilon_ceiling(trials: int, *, tail: float) -> float:
@@ -313,9 +308,13 @@ def expected_epsilon(
     tpr, fpr = checks.real("tpr", tpr, 0, 1), checks.real("fpr", fpr, 0, 1)
     delta = checks.real("delta", delta, 0, 1, closed="[)")
     trials = checks.integer("trials", trials, 1)
-    up, var_up = _log_moments(
-        tpr, trials, lambda t: _log_excess(_bound("count", t, trials, tail, upper=False), delta)
-    )
+
+    def shown(count: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            low = _bound("count", count, trials, tail, upper=False)
+            return np.asarray(np.log(np.maximum(low - delta, 0.0)))
+
+    up, var_up = _log_moments(tpr, trials, shown)
     down, var_down = _log_moments(
         fpr, trials, lambda f: np.log(_bound("count", f, trials, tail, upper=True))
     )
@@ -400,8 +399,7 @@ def epsilon_buehler(tp: int, fp: int, trials: int, alpha: float, delta: float = 
         exceed the same value.
     """
     n = checks.integer("trials", trials, 1, MOST_TRIALS)
-    a = checks.integer("tp", tp, 0, n)
-    b = checks.integer("fp", fp, 0, n)
+    a, b = checks.integer("tp", tp, 0, n), checks.integer("fp", fp, 0, n)
     delta = checks.real("delta", delta, 0, 1, closed="[)")
     alpha = checks.real("alpha", alpha, LEAST_ALPHA, 1, closed="[)")
     z = -float(scipy.special.ndtri(min(alpha, 0.49)))

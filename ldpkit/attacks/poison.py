@@ -74,8 +74,7 @@ class MaximalGain(checks.Checked):
         """
         if isinstance(oracle(mechanism).report_type, Noisy):
             return math.inf
-        supported = self.supported(mechanism)
-        return float(self.gain(mechanism.p, mechanism.q, supported))
+        return float(self.gain(mechanism.p, mechanism.q, self.supported(mechanism)))
 
     def craft(
         self, mechanism: FrequencyOracle, count: int, rng: Rng, tries: int = 1000
@@ -114,9 +113,8 @@ class MaximalGain(checks.Checked):
         genuine = mechanism.perturb(values, rng)
         fakes = round(len(values) * self.share / (1 - self.share))
         crafted, supported = self.craft(mechanism, fakes, rng, tries)
-        before = mechanism.estimate(genuine)
-        after = mechanism.estimate(np.concatenate([genuine, crafted]))
-        share, frequency = fakes / (fakes + len(values)), np.mean(np.asarray(values) < self.targets)
-        actual = MaximalGain(share, self.targets, float(frequency))
-        expected = float(actual.gain(mechanism.p, mechanism.q, supported))
-        return float((after - before)[: self.targets].sum()), expected
+        poisoned = mechanism.estimate(np.concatenate([genuine, crafted]))
+        gain = (poisoned - mechanism.estimate(genuine))[: self.targets].sum()
+        frequency = float(np.mean(np.asarray(values) < self.targets))
+        actual = MaximalGain(fakes / (fakes + len(values)), self.targets, frequency)
+        return float(gain), float(actual.gain(mechanism.p, mechanism.q, supported))

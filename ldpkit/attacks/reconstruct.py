@@ -34,8 +34,6 @@ __all__ = [
     "score_runs",
 ]
 
-_TIE = 1e-12  # scores that are closer than this differ by rounding only
-
 
 def checked_prior(prior: ArrayLike) -> Array:
     """Return `prior` as a float array; it must have no negative mass and sum to one."""
@@ -188,7 +186,7 @@ def optimal_attack(
         sorted order. A guess outside the class of the label means to abstain.
     """
     scores = _scores(*_game(likelihood, prior, success, side), maximise)
-    best = np.array([score >= score.max(0) - _TIE for score in scores])
+    best = np.array([score >= score.max(0) - 1e-12 for score in scores])  # ties but for rounding
     return best / best.sum(1, keepdims=True)
 
 
@@ -279,7 +277,6 @@ def score_runs(
         "counted": guessed[rows, truth] - guessed @ prior,
         "posterior": total,
     }
-    means = {name: float(values.mean()) for name, values in samples.items()}
-    return means | {
+    return {name: float(values.mean()) for name, values in samples.items()} | {
         f"{name}_se": float(v.std(ddof=1) / truth.size**0.5) for name, v in samples.items()
     }

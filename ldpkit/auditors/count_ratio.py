@@ -153,7 +153,7 @@ def _halved(
         f"split and pooled need counts of two halves of the users, got {len(first)} and"
         f" {len(second)}",
     )
-    best: tuple[float, int, tuple[int, int] | None] = -np.inf, -1, None
+    best = -np.inf, -1, 0.0  # bound in the first half, output, bound in the second half
     for up, down in ((first, second), (second, first)):
         order = np.argsort(-(up[0] + 1) / (down[0] + 1), kind="stable")
         counts = [up[0][order], down[0][order]]
@@ -166,13 +166,10 @@ def _halved(
         winner = int(np.argmax(bound))
         if bound[winner] > best[0]:
             chosen = order[: ends[winner] + 1] if pooled else order[winner]
-            best = (
-                bound[winner],
-                int(order[ends[winner]]),
-                (up[1][chosen].sum(), down[1][chosen].sum()),
-            )
-    value = stats.epsilon_lower(*best[2], users - users // 2, tail=alpha / 2) if best[2] else 0.0
-    return max(0.0, float(value)), best[1]
+            hits = up[1][chosen].sum(), down[1][chosen].sum()
+            value = float(stats.epsilon_lower(*hits, users - users // 2, tail=alpha / 2))
+            best = bound[winner], int(order[ends[winner]]), value
+    return max(0.0, best[2]), best[1]
 
 
 Groups = list[list[Array]]  # pairs of counts to compare, each with one row per half of the users
@@ -369,27 +366,24 @@ class DistributionAudit(Compared):
     guess: Annotated[Array | None, checks.rule(checks.reals, 0, 1)] = None
     mechanism: str = "law"
     parameters: Row | None = None
-    claim: float = np.inf
+    claim: Annotated[float, lambda name, x: x if x == np.inf else checks.real(name, x, 0)] = np.inf
 
     def __post_init__(self) -> None:
-        distributions = [
-            checks.numeric(name, getattr(self, name)).astype(float) for name in ("first", "second")
-        ]
-        first, second = distributions
-        sound = all((x >= 0).all() and abs(x.sum() - 1) <= 1e-9 for x in distributions)
-        if first.ndim != 1 or first.shape != second.shape or not sound:
-            got = " and ".join(f"shape {x.shape} adding to {x.sum():g}" for x in distributions)
-            raise ValueError(
-                "first and second must be probabilities of the same outputs, each adding to 1, got"
-                f" {got}"
-            )
+        groups = [checks.numeric(n, getattr(self, n)).astype(float) for n in ("first", "second")]
+        (first, second), guess = groups, groups[0] if self.guess is None else self.guess
+        got = " and ".join(f"shape {x.shape} adding to {x.sum():g}" for x in groups)
         checks.need(
-            np.shape(first if self.guess is None else self.guess) == first.shape,
-            f"guess must hold one probability for each of the {first.size} outputs, got shape"
-            f" {np.shape(first if self.guess is None else self.guess)}",
+            first.ndim == 1
+            and first.shape == second.shape
+            and all((x >= 0).all() and abs(x.sum() - 1) <= 1e-9 for x in groups),
+            "first and second must be probabilities of the same outputs, each adding to 1, got"
+            f" {got}",
         )
-        if self.claim != np.inf:
-            checks.real("claim", self.claim, 0)
+        checks.need(
+            np.shape(guess) == first.shape,
+            f"guess must hold one probability for each of the {first.size} outputs, got shape"
+            f" {np.shape(guess)}",
+        )
         checks.fix(self, first=first, second=second, parameters=dict(self.parameters or {}))
         super().__post_init__()
 

@@ -134,9 +134,13 @@ class AuditResult:
         """One of `STATUSES`: ``violation``, ``none found``, ``inconclusive`` or ``not valid``."""
         if self.invalid:
             return "not valid"
-        if self.lower > self.claim:
+        if self._refuted:
             return "violation"
         return "inconclusive" if self.inconclusive else "none found"
+
+    @property
+    def _refuted(self) -> bool:
+        return self.lower > self.claim
 
     @property
     def how(self) -> str:

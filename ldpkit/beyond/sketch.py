@@ -16,6 +16,7 @@ from ..jit import kernel
 from ..mechanisms.base import Domain, Epsilon, SupportOracle
 from ..mechanisms.grr import GRR, respond
 from ..reports import HashedSigns, Index, Signs, Sketch
+from ..reports.base import structured
 from ..reports.hadamard import plus, words
 from ..types import Array, ArrayLike, Rng
 
@@ -137,10 +138,9 @@ class HM(SupportOracle, exact=True):
         """Return a structured array (n,) with ``indices`` and ``signs``; see
         `Mechanism.perturb`."""
         values = self._users(values, rng)
-        reports = np.empty(values.size, self.report_type.form)
-        reports["indices"] = rng.integers(0, self.order, (values.size, self.t))
-        reports["signs"] = answers(values, reports["indices"], self.p, rng)
-        return reports
+        indices = rng.integers(0, self.order, (values.size, self.t))
+        signs = answers(values, indices, self.p, rng)
+        return structured(self.report_type.form, indices=indices, signs=signs)
 
 
 def answers(rows: Array, indices: Array, p: float, rng: Rng) -> Array:
@@ -213,12 +213,11 @@ class CMS(CountMeanSketch, exact=True):
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``hash`` and ``signs``; see `Mechanism.perturb`."""
         values, report_type = self._users(values, rng), self.report_type
-        reports = np.empty(values.size, report_type.form)
-        reports["hash"] = rng.integers(0, self.hashes, values.size)
-        cell = report_type.table[reports["hash"], values]
-        signs = np.where(np.arange(self.m) == cell[:, None], 1, -1)
-        reports["signs"] = np.where(rng.random(signs.shape) < self.p, signs, -signs)
-        return reports
+        chosen = rng.integers(0, self.hashes, values.size)
+        cells = report_type.table[chosen, values]
+        signs = np.where(np.arange(self.m) == cells[:, None], 1, -1)
+        sent = np.where(rng.random(signs.shape) < self.p, signs, -signs)
+        return structured(report_type.form, hash=chosen, signs=sent)
 
 
 @dataclass(frozen=True)
@@ -270,9 +269,7 @@ class HCMS(CountMeanSketch, exact=True):
         """Return a structured array (n,) with ``hash``, ``indices`` and ``signs``; see
         `Mechanism.perturb`."""
         values, report_type = self._users(values, rng), self.report_type
-        reports = np.empty(values.size, report_type.form)
-        reports["hash"] = rng.integers(0, self.hashes, values.size)
-        reports["indices"] = rng.integers(0, self.m, (values.size, 1))
-        cell = report_type.table[reports["hash"], values]
-        reports["signs"] = answers(cell, reports["indices"], self.p, rng)
-        return reports
+        chosen = rng.integers(0, self.hashes, values.size)
+        indices = rng.integers(0, self.m, (values.size, 1))
+        signs = answers(report_type.table[chosen, values], indices, self.p, rng)
+        return structured(report_type.form, hash=chosen, indices=indices, signs=signs)
