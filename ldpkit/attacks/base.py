@@ -6,7 +6,7 @@ therefore changes the audit.
 
 import functools
 from dataclasses import dataclass, is_dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,17 +17,12 @@ from ..reports import ReportType
 from ..stats import epsilon_lower, expected_epsilon
 from ..types import Array, Pair, Rates, Reports, Rng
 
+# fmt: off
 __all__ = [
-    "Attack",
-    "FixedEvent",
-    "Guess",
-    "Learned",
-    "TwoValueTest",
-    "able",
-    "audited",
-    "handled",
-    "success_rate",
+    "ATTACKS", "Attack", "FixedEvent", "Guess", "Learned", "TwoValueTest", "able", "audited",
+    "handled", "make", "success_rate"
 ]
+# fmt: on
 
 
 @runtime_checkable
@@ -325,3 +320,15 @@ class Learned:
     """Learn events from all entries of reports, in a sequential audit; see `ldpkit.sequential`."""
 
     name = "learned"
+
+
+ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (Guess(), TwoValueTest())}
+"""The attacks by name."""
+
+
+def make(name: str | Attack | Learned) -> Any:
+    """Return the attack called `name`, or the attack that is given."""
+    if isinstance(name, (Attack, Learned)):
+        return name
+    known = {**ATTACKS, Learned.name: Learned()}
+    return known[checks.one_of("attack", name, known)]

@@ -303,10 +303,8 @@ class KVAudit(Compared):
     @property
     def held(self) -> Sequence[Held]:
         """The pair of key and value that the users of each group hold."""
-        default = (
-            [(0, -1.0), (0, 1.0)] if isinstance(self.mechanism, CPP) else [(0, 1.0), (1, -1.0)]
-        )
-        return default if self.pairs is None else self.pairs
+        signs = ((0, -1.0), (0, 1.0)) if isinstance(self.mechanism, CPP) else ((0, 1.0), (1, -1.0))
+        return signs if self.pairs is None else self.pairs
 
     def described(self, number: int) -> Row:
         # squads and imitators receive the same means

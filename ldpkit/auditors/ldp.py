@@ -296,18 +296,22 @@ class Audit(PairAudit):
 
     def _bounded(self, hits: Array) -> Iterator[list[Row]]:
         """Yield counts, rates, statistic and bound of every direction, attack by attack."""
+        n, (given, delta), tail = self.trials, self.deltas, stats.tail_mass(self.alpha)
         for own in np.moveaxis(hits, 2, 0).tolist():
             # the second direction names the second input
+            counts = [(own[i][i], own[1 - i][i]) for i in range(len(self.directions))]
             yield [
-                self._row(pair, own[i][i], own[1 - i][i]) for i, pair in enumerate(self.directions)
+                {
+                    "pair": pair,
+                    "tp": tp,
+                    "fp": fp,
+                    "tpr": tp / n,
+                    "fpr": fp / n,
+                    "epsilon_emp": float(stats.epsilon_lower(tp, fp, n, given, tail=tail)),
+                    "lower": max(0.0, float(stats.epsilon_lower(tp, fp, n, delta, tail=self.tail))),
+                }
+                for pair, (tp, fp) in zip(self.directions, counts)
             ]
-
-    def _row(self, pair: Pair, tp: int, fp: int) -> Row:
-        n, (given, delta), tail = self.trials, self.deltas, stats.tail_mass(self.alpha)
-        statistic = float(stats.epsilon_lower(tp, fp, n, given, tail=tail))
-        bound = float(stats.epsilon_lower(tp, fp, n, delta, tail=self.tail))
-        return {"pair": pair, "tp": tp, "fp": fp, "tpr": tp / n, "fpr": fp / n,
-                "epsilon_emp": statistic, "lower": max(0.0, bound)}  # fmt: skip
 
     def _result(
         self,
@@ -391,11 +395,13 @@ class Audit(PairAudit):
         seen = tp / trials if tp else float(stats.clopper_pearson(0, trials, self.tail)[1])
         rate = seen if rates is None else rates[0]
 
-        def bound(n: int) -> float:
-            return _bound(tp if n == trials else min(n, round(n * rate)), n, delta, self.tail)
-
-        if text := too_few(bound, trials, claim):
-            return prefix + text
+        rare = too_few(
+            lambda n: _bound(tp if n == trials else min(n, round(n * rate)), n, delta, self.tail),
+            trials,
+            claim,
+        )
+        if rare:
+            return prefix + rare
         return too_few(
             lambda n: _bound(in_the_clear(n), n, delta, self.tail), trials, claim, of=f" of {CLEAR}"
         )
