@@ -98,8 +98,10 @@ def clopper_pearson(count: ArrayLike, trials: int, tail: float) -> tuple[Numbers
     ValueError
         If a count lies outside ``0..trials``, or `tail` outside its range.
     """
-    lower, upper = (_bound("count", count, trials, tail, upper=side) for side in (False, True))
-    return lower, upper
+    return (
+        _bound("count", count, trials, tail, upper=False),
+        _bound("count", count, trials, tail, upper=True),
+    )
 
 
 def _bound(name: str, count: ArrayLike, trials: int, tail: float, *, upper: bool) -> Numbers:

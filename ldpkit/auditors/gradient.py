@@ -120,7 +120,7 @@ def pooled(errors: Numbers, trials: int) -> Numbers:
 
 
 def _errors(fp: Numbers, fn: Numbers, trials: int) -> tuple[Array, Array]:
-    trials = checks.integer("trials", trials, 1)
+    checks.integer("trials", trials, 1)
     return stats.whole("fp", fp, trials), stats.whole("fn", fn, trials)
 
 

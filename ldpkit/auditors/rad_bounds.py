@@ -52,8 +52,7 @@ def _three_lines(epsilon: float, delta: float, tv: float) -> Tradeoff:
 
 def tradeoff_dp(epsilon: float, delta: float = 0.0) -> Tradeoff:
     """Return the trade-off function of (epsilon, delta)-DP."""
-    epsilon, delta = _dp(epsilon, delta)
-    return _three_lines(epsilon, delta, 1.0)
+    return _three_lines(*_dp(epsilon, delta), 1.0)
 
 
 def tradeoff_support(mechanism: SupportOracle) -> Tradeoff:
@@ -66,10 +65,9 @@ def tradeoff_support(mechanism: SupportOracle) -> Tradeoff:
     ValueError
         If the exact rates of this event are unknown.
     """
-    rates = TwoValueTest().rates(oracle(mechanism))
-    if rates is None:
-        raise ValueError(f"mechanism must have exact rates of its own, got {mechanism!r}")
-    return _three_lines(mechanism.epsilon, 0.0, rates[0] - rates[1])
+    tpr, fpr = TwoValueTest().rates(oracle(mechanism)) or (math.nan, 0.0)
+    checks.need(tpr >= 0, f"mechanism must have exact rates of its own, got {mechanism!r}")
+    return _three_lines(mechanism.epsilon, 0.0, tpr - fpr)
 
 
 def tradeoff_gdp(mu: float) -> Tradeoff:
@@ -231,8 +229,7 @@ def rad_cor54(m: int, epsilon: float, delta: float = 0.0) -> float:
     The m records are equally likely, and reconstruction is perfect. Some mechanism attains this
     value.
     """
-    m, (epsilon, delta) = checks.integer("m", m, 2), _dp(epsilon, delta)
-    return _gamma(m, epsilon, delta) / m
+    return _gamma(checks.integer("m", m, 2), *_dp(epsilon, delta)) / m
 
 
 def _fitting(prior: ArrayLike, mechanism: SupportOracle) -> tuple[Array, SupportOracle]:

@@ -192,11 +192,10 @@ def closed_bound(clients: int, epsilon: float, delta: float = 1e-6) -> float:
     ValueError
         If there are fewer clients than `least_clients`, because the bound is not proved for them.
     """
-    least = least_clients(epsilon, delta)
+    least, e = least_clients(epsilon, delta), math.exp(epsilon)
     clients = checks.integer(
         f"clients at epsilon = {epsilon:g} and delta = {delta:g}", clients, least
     )
-    e = math.exp(epsilon)
     return math.log1p(
         (e - 1) * (4 * math.sqrt(2 * math.log(4 / delta) / ((e + 1) * clients)) + 4 / clients)
     )
@@ -303,12 +302,12 @@ class ShuffleAudit(ErrorsAudit):
         with Progress(2 * trials, "trials", "shuffled LDP-SGD") as progress:
             for changed in (False, True):
                 rng = generator(seed, "shuffle", self.epsilon, clients, self.faithful, changed)
-                if self.faithful:
-                    leaning = _count(LDPSGD(self.d, self.epsilon), clients, changed, trials, rng)
-                else:
-                    leaning = rng.binomial(clients - 1, p, trials) + rng.binomial(
-                        1, 1 - p if changed else p, trials
-                    )
+                leaning = (
+                    _count(LDPSGD(self.d, self.epsilon), clients, changed, trials, rng)
+                    if self.faithful
+                    else rng.binomial(clients - 1, p, trials)
+                    + rng.binomial(1, 1 - p if changed else p, trials)
+                )
                 errors.append(int(np.count_nonzero((leaning < clients * p) != changed)))
                 progress.add(trials, "fn" if changed else "fp", errors[-1])
         return [

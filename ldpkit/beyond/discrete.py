@@ -160,19 +160,17 @@ class Integers(ReportType):
     def guess_rates(self, pair: Pair) -> Rates:
         low = -math.inf if pair[0] == 0 else pair[0]
         high = math.inf if pair[0] == self.k - 1 else pair[0] + 1
-        first, second = (self.between(low - value, high - value) for value in pair)
-        return first, second
+        return self.between(low - pair[0], high - pair[0]), self.between(
+            low - pair[1], high - pair[1]
+        )
 
     def score(self, reports: Array, pair: Pair) -> Array:
         away = reports - (pair[0] + pair[1]) / 2
         return away if pair[0] > pair[1] else -away
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        half = abs(pair[0] - pair[1]) / 2
-        first, second = (
-            self.between(math.ceil(threshold + far), math.inf) for far in (-half, half)
-        )
-        return first, second
+        least = [math.ceil(threshold + abs(pair[0] - pair[1]) / 2 * side) for side in (-1, 1)]
+        return self.between(least[0], math.inf), self.between(least[1], math.inf)
 
 
 @dataclass(frozen=True)
@@ -256,8 +254,8 @@ class IntegerNoise(LocalRandomizer):
     def variance(self, n: int, value: Numbers = 0) -> Numbers:
         """Return the variance of the estimate if all n users hold `value`, which does not change
         the variance."""
-        spread = self._spread / checks.integer("n", n, 1)
-        return spread + 0.0 * checks.reals("value", value, 0, self.sensitivity)[()]
+        same = 0.0 * checks.reals("value", value, 0, self.sensitivity)[()]
+        return self._spread / checks.integer("n", n, 1) + same
 
     @property
     @abstractmethod

@@ -239,17 +239,17 @@ def front(
             points.ndim == 1 and points.size and points.dtype.kind in "iuf",
             f"grid must be a non-empty list of numbers or 'published', got {points!r}",
         )
-        wide = float if points.dtype.kind == "f" else np.int64  # short types would overflow
-        points = points.astype(wide)
+        # short types would overflow
+        points = points.astype(float if points.dtype.kind == "f" else np.int64)
         for end in (points.min(), points.max()):  # the mechanism checks its parameter
             chosen.adaptive(k, epsilon, end.item())
-    p, q = chosen.rates(k, epsilon, points)
-    poisoning = _poisoning(poisoning, k)
+    (p, q), poisoning = chosen.rates(k, epsilon, points), _poisoning(poisoning, k)
+    asr: Numbers = support_success(p, q, k)
+    supported: Numbers = poisoning.targets
     if family == "lh":
         asr = _hash_success(p, points, k, law)
-    else:
-        asr = p / points if family == "ss" else support_success(p, q, k)
-    supported = np.minimum(points, poisoning.targets) if family == "ss" else poisoning.targets
+    elif family == "ss":
+        asr, supported = p / points, np.minimum(points, poisoning.targets)
     return Front(points, asr, support_variance(p, q), poisoning.gain(p, q, supported))
 
 
@@ -349,16 +349,15 @@ def table(
     import pandas as pd
 
     parameters = {family.adaptive.__name__: family.parameter for family in FAMILIES.values()}
-    rows = []
-    for name, size, budget in itertools.product(protocols, k, epsilon):
-        mechanism = build(name, size, budget, **options)
-        rows.append(
-            {
-                "mechanism": name,
-                "k": size,
-                "epsilon": float(budget),
-                "parameter": getattr(mechanism, parameters[name]) if name in parameters else None,
-                **scores(mechanism, options.get("law", "exact"), options.get("poisoning")),
-            }
-        )
-    return pd.DataFrame(rows)
+    grid = list(itertools.product(protocols, k, epsilon))
+    built = [build(*cell, **options) for cell in grid]
+    return pd.DataFrame(
+        {
+            "mechanism": name,
+            "k": size,
+            "epsilon": float(budget),
+            "parameter": getattr(mechanism, parameters[name]) if name in parameters else None,
+            **scores(mechanism, options.get("law", "exact"), options.get("poisoning")),
+        }
+        for (name, size, budget), mechanism in zip(grid, built)
+    )
