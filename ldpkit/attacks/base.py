@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from .. import checks
-from ..mechanisms import LocalRandomizer
-from ..mechanisms.base import distribution_known
+from ..mechanisms.base import LocalRandomizer, distribution_known
 from ..reports import ReportType
 from ..stats import epsilon_lower, expected_epsilon
 from ..types import Array, Pair, Rates, Reports, Rng

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from .. import checks
-from ..mechanisms import FrequencyOracle, SupportOracle
-from ..mechanisms.base import oracle
+from ..mechanisms.base import FrequencyOracle, SupportOracle, oracle
 from ..reports import Noisy
 from ..types import Array, Numbers, Rates, Rng
 

@@ -20,8 +20,7 @@ import numpy as np
 import scipy
 
 from .. import checks
-from ..mechanisms import FrequencyOracle
-from ..mechanisms.base import oracle
+from ..mechanisms.base import FrequencyOracle, oracle
 from ..types import Array, ArrayLike, Rates
 
 __all__ = [

@@ -3,14 +3,12 @@
 An audit draws random numbers only when it is run.
 """
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, MISSING, dataclass, fields
 from typing import Annotated, Any, ClassVar, Self
 
 from .. import checks, mechanisms, stats
-from ..mechanisms import LocalRandomizer, client
 from ..rng import derive
 from ..types import Pair, Row, Word
 from .result import AuditResult
@@ -56,24 +54,24 @@ class Auditor(checks.Checked, ABC):
         ValueError
             If a field without default is missing, or if a parameter is unknown or out of range.
         """
-        own = {f.name: f.default for f in dataclasses.fields(cls) if f.init}
+        own = {f.name: f.default for f in fields(cls) if f.init}
         if "mechanism" in own:
             own.pop("delta", None)  # a parameter of the mechanism
         for name, default in own.items():
-            given = name in words or default is not dataclasses.MISSING
-            checks.need(given, f"audit needs {name}; its parameters are {', '.join(own)}")
-        fields = {name: words.pop(name) for name in own if name in words}
+            known = name in words or default is not MISSING
+            checks.need(known, f"audit needs {name}; its parameters are {', '.join(own)}")
+        given = {name: words.pop(name) for name in own if name in words}
         if "mechanism" in own:
-            return cls(**fields | {"mechanism": cls.target(fields["mechanism"], **words)})
+            return cls(**given | {"mechanism": cls.target(given["mechanism"], **words)})
         for name in words:
             checks.one_of("parameter", name, own)
-        return cls(**fields)
+        return cls(**given)
 
     @classmethod
     def known(cls, options: Row) -> Row:
         """Return the options of an audit, after checking that its class has them."""
         for name in options:
-            checks.one_of("option", name, [f.name for f in dataclasses.fields(cls) if f.init])
+            checks.one_of("option", name, [f.name for f in fields(cls) if f.init])
         return options
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
@@ -136,16 +134,16 @@ class PairAudit(Auditor):
         return several
 
     @classmethod
-    def target(cls, name: str, **parameters: Word) -> LocalRandomizer:
+    def target(cls, name: str, **parameters: Word) -> mechanisms.LocalRandomizer:
         """Return the mechanism of a name, or the client of a ``"module:function"``.
 
         The parameters are those of the mechanism or client.
         """
         own = isinstance(name, str) and ":" in name
-        return (client.named if own else mechanisms.make)(name, **parameters)
+        return (mechanisms.client.named if own else mechanisms.make)(name, **parameters)
 
 
-def makeable(mechanism: LocalRandomizer) -> None:
+def makeable(mechanism: mechanisms.LocalRandomizer) -> None:
     """Refuse a mechanism whose single report does not fit into memory."""
     checks.need(
         mechanism.width <= _WIDEST,

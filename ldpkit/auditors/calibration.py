@@ -7,9 +7,8 @@ Source: Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
 Privacy", PVLDB 19(7), 2026, Examples 4.4 to 4.8 and 5.5, Equation 3.
 """
 
-import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import scipy
@@ -49,10 +48,7 @@ class Calibration:
 
     def row(self) -> Row:
         """Return the fields as a dictionary without infinities."""
-        return {
-            key: None if value == math.inf else value
-            for key, value in dataclasses.asdict(self).items()
-        }
+        return {key: None if value == math.inf else value for key, value in asdict(self).items()}
 
 
 CALIBRATED = ("laplace", "gaussian", "grr", "oue", "ss", "dpsgd")

@@ -15,8 +15,7 @@ from typing import Annotated
 import numpy as np
 
 from .. import attacks, checks, stats
-from ..attacks import Attack
-from ..attacks.base import FixedEvent, audited
+from ..attacks.base import Attack, FixedEvent, audited
 from ..mechanisms import Client
 from ..mechanisms.base import distribution_known
 from ..mechanisms.identity import digest
@@ -25,7 +24,6 @@ from ..rng import generator
 from ..types import Array, Pair, Rates, Reports, Rng, Row, Word
 from . import independence
 from .base import PairAudit, makeable
-from .independence import BatchSummary, Findings
 from .result import CLEAR, PairResult, in_the_clear, too_few
 
 __all__ = ["Audit"]
@@ -38,12 +36,10 @@ _REPORT_CELLS = 2**20
 SIDES = ("tp", "fp")
 """Names of the hits among reports of the first and of the second input, in the first direction."""
 _JOBS = 16  # jobs per thread that are listed at a time, because 10^12 trials are millions of jobs
-# tail of each of two bounds: an event is called reversed by chance with probability 1e-6 at most
-_CHANCE = 5e-7
 
 _expected = functools.lru_cache(maxsize=256)(stats.expected_epsilon)
 
-Counted = tuple[list[int], BatchSummary | None]
+Counted = tuple[list[int], independence.BatchSummary | None]
 
 
 @dataclass(frozen=True)
@@ -201,12 +197,12 @@ class Audit(PairAudit):
             If a client fails or returns invalid reports. The message states the error.
         """
         start = time.perf_counter()
-        hits, findings = self._reported(seed) if self.real else (self._sampled(seed), Findings())
+        hits, findings = self._reported(seed) if self.real else self._sampled(seed)
         seconds = time.perf_counter() - start
         found = zip(self.chosen, self._bounded(hits), self._rates, self.expected)
         return [self._result(*each, findings, seed=seed, seconds=seconds) for each in found]
 
-    def _sampled(self, seed: int) -> Array:
+    def _sampled(self, seed: int) -> tuple[Array, independence.Findings]:
         """Sample the hits from their exact distributions, as an array of `_summed`."""
 
         def count(side: int, chunk: int, size: int) -> Counted:
@@ -221,9 +217,10 @@ class Audit(PairAudit):
                 for attack, rates in zip(self.chosen, own)
             ], None
 
-        return self._summed(count, self.trials if all(self.rates) else _CHUNK)[0]
+        hits, _ = self._summed(count, self.trials if all(self.rates) else _CHUNK)
+        return hits, independence.Findings()
 
-    def _reported(self, seed: int) -> tuple[Array, Findings]:
+    def _reported(self, seed: int) -> tuple[Array, independence.Findings]:
         """Make all reports and count the hits, after checking the reports of a client.
 
         `_summed` describes the array.
@@ -252,7 +249,7 @@ class Audit(PairAudit):
 
         hits, summaries = self._summed(count, at_once)
         if not foreign:
-            return hits, Findings()
+            return hits, independence.Findings()
         lower = max(row["lower"] for rows in self._bounded(hits) for row in rows)
         counts = self.trials, min(at_once, self.trials), lower > mechanism.epsilon
         return hits, independence.examine(
@@ -261,7 +258,7 @@ class Audit(PairAudit):
 
     def _summed(
         self, count: Callable[[int, int, int], Counted], at_once: int
-    ) -> tuple[Array, list[list[BatchSummary]]]:
+    ) -> tuple[Array, list[list[independence.BatchSummary]]]:
         """Return the hits of every input, shape (2, directions, attacks), and its summaries.
 
         Parameters
@@ -273,7 +270,7 @@ class Audit(PairAudit):
             Largest number of reports in a chunk.
         """
         hits = np.zeros((2, len(self.directions) * len(self.chosen)), np.int64)
-        summaries: list[list[BatchSummary]] = [[], []]
+        summaries: list[list[independence.BatchSummary]] = [[], []]
 
         def finish(job: tuple[int, int]) -> tuple[int, Counted]:
             (side, chunk), size = job, min(at_once, self.trials - job[1] * at_once)
@@ -319,7 +316,7 @@ class Audit(PairAudit):
         directions: list[Row],
         rates: list[Rates | None],
         expected: Rates | None,
-        findings: Findings,
+        findings: independence.Findings,
         **fields: Word,
     ) -> PairResult:
         """Return the result of one attack.
@@ -332,7 +329,7 @@ class Audit(PairAudit):
         expected : (float, float) or None
             Mean and standard deviation of the published statistic.
         findings : Findings
-            Findings of the checks of independence.
+            independence.Findings of the checks of independence.
         **fields
             Seed and time.
         """
@@ -341,12 +338,16 @@ class Audit(PairAudit):
         best = stats.epsilon_ceiling(trials, tail=self.tail) if findings.fixed else 0.0
         if lower <= mechanism.epsilon < best:
             invalid = invalid or findings.fixed
+        # an event is called reversed by chance with probability 1e-6 at most
         swapped = [
             f"the event is likelier under the other input ({row['fp']:,} reports of value"
             f" {row['pair'][1]} show it and {row['tp']:,} of value {row['pair'][0]}): inputs"
             " swapped or numbered differently?"
             for row in directions
-            if not invalid and _swapped(row["tp"], row["fp"], trials)
+            if not invalid
+            and row["tp"] < row["fp"]
+            and stats.clopper_pearson(row["tp"], trials, 5e-7)[1]
+            < stats.clopper_pearson(row["fp"], trials, 5e-7)[0]
         ]
         reason = "the event is likelier under the other input" if swapped else findings.constant
         if not reason and all(self._too_weak(*each) for each in zip(directions, rates)):
@@ -411,11 +412,3 @@ class Audit(PairAudit):
 def _bound(tp: int, trials: int, delta: float, tail: float) -> float:
     """Return the bound from hits that the other input never has; it is the same in many audits."""
     return float(stats.epsilon_lower(tp, 0, trials, delta, tail=tail))
-
-
-def _swapped(tp: int, fp: int, trials: int) -> bool:
-    """Return whether the event is surely likelier under the input that it does not name."""
-    return tp < fp and bool(
-        stats.clopper_pearson(tp, trials, _CHANCE)[1]
-        < stats.clopper_pearson(fp, trials, _CHANCE)[0]
-    )

@@ -11,10 +11,9 @@ Source: Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
 Privacy", PVLDB 19(7), 2026, Examples 4.4 to 4.6, Corollary 5.4, Equation 12 and section 7.3.
 """
 
-import dataclasses
 import math
 import time
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -121,7 +120,7 @@ def estimate_sd(mechanism: SupportOracle, reports: int) -> float:
     if isinstance(mechanism, SubsetSelection):  # the subset size would jump
         near = [success_rate(ASS(mechanism.k, epsilon, mechanism.omega)) for epsilon in ends]
     else:
-        near = [success_rate(dataclasses.replace(mechanism, epsilon=e)) for e in ends]  # type: ignore[type-var]  # it is a dataclass
+        near = [success_rate(replace(mechanism, epsilon=e)) for e in ends]  # type: ignore[type-var]  # it is a dataclass
     slope = (near[1] - near[0]) / (ends[1] - ends[0])
     return math.sqrt(s * (1 - s) / checks.integer("reports", reports, 1)) / slope
 

@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..attacks import TwoValueTest
 from ..attacks.reconstruct import checked_prior, checked_success
-from ..mechanisms import SupportOracle
-from ..mechanisms.base import oracle
+from ..mechanisms.base import SupportOracle, oracle
 from ..types import Array, Numbers
 
 # fmt: off

@@ -13,8 +13,7 @@ import scipy
 from .. import checks
 from ..jit import kernel
 from ..mechanisms.base import MIN_EPSILON, Epsilon, LocalRandomizer
-from ..reports import ReportType
-from ..reports.base import shaped
+from ..reports.base import ReportType, shaped
 from ..rng import State, first_state, next_word
 from ..types import Array, ArrayLike, Numbers, Pair, Rates, Reports, Rng
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from .. import checks, curve
 from ..mechanisms.base import LocalRandomizer, pair_of_values
-from ..reports import ReportType
-from ..reports.base import shaped
+from ..reports.base import ReportType, shaped
 from ..types import Array, ArrayLike, Input, Pair, Rates, Reports, Rng, Row
 
 __all__ = ["FiniteMechanism"]

@@ -11,9 +11,8 @@ import scipy
 from .. import checks
 from ..exact import binomial
 from ..mechanisms.base import MAX_ROUNDS, Domain, Epsilon, SupportOracle
-from ..reports import Bloom
 from ..reports.base import Support, shaped, structured
-from ..reports.hashed import classes, held
+from ..reports.hashed import Bloom, classes, held
 from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
 
 __all__ = ["RAPPOR"]

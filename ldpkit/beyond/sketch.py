@@ -15,9 +15,8 @@ from .. import checks
 from ..jit import kernel
 from ..mechanisms.base import Domain, Epsilon, SupportOracle
 from ..mechanisms.grr import GRR, respond
-from ..reports import HashedSigns, Index, Signs, Sketch
 from ..reports.base import structured
-from ..reports.hadamard import plus, words
+from ..reports.hadamard import HashedSigns, Index, Signs, Sketch, plus, words
 from ..types import Array, ArrayLike, Rng
 
 __all__ = ["HM", "HR", "CMS", "HCMS", "CountMeanSketch"]
