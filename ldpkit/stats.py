@@ -444,8 +444,7 @@ def epsilon_buehler(tp: int, fp: int, trials: int, alpha: float, delta: float = 
 
     def quickly_possible(epsilon: float) -> bool:
         """Faster version of `possible` for a few rates only."""
-        tails = tail(np.minimum(math.exp(epsilon) * few + delta, 1), few)
-        return bool(tails.max() > alpha)
+        return bool(tail(np.minimum(math.exp(epsilon) * few + delta, 1), few).max() > alpha)
 
     under, over = 0.0, 0.5
     while over < 700 and not quickly_possible(over):

@@ -278,8 +278,9 @@ class TwoValueTest(FixedEvent):
         form = handled(self, mechanism, self.reads)
         if self.threshold is not None or len(form.thresholds()) == 1:
             return self
-        delta = mechanism.published_delta
-        return TwoValueTest(_best_threshold(form, mechanism.pair(), trials, delta, tail))
+        return TwoValueTest(
+            _best_threshold(form, mechanism.pair(), trials, mechanism.published_delta, tail)
+        )
 
     def _threshold(self, form: ReportType) -> float:
         """Return the smallest score of the event; refuse a test that needs `choose` first."""

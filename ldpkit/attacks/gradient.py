@@ -27,8 +27,6 @@ __all__ = ["ADVERSARIES", "Pairs", "dummy", "named", "read", "Cosine", "Lune", "
 ADVERSARIES = ("dummy", "file")
 """Names of the adversaries: ``dummy`` needs no network, and ``file`` reads a file."""
 
-_UNPACKED = 2**27  # bytes to which even a small file of pairs may unpack
-
 # --- pairs of gradients ---------------------------------------------------------------------------
 
 
@@ -124,8 +122,8 @@ def read(path: str) -> Pairs:
         checks.need(Path(path).is_file(), "no regular file is there")
         with zipfile.ZipFile(path) as archive:
             size = sum(part.file_size for part in archive.infolist())
-        most = max(_UNPACKED, 4 * Path(path).stat().st_size)
-        checks.need(size <= most, f"it unpacks to {size:,} bytes")
+        small = size <= max(2**27, 4 * Path(path).stat().st_size)
+        checks.need(small, f"it unpacks to {size:,} bytes")
         with np.load(path, allow_pickle=False) as file:
             first, second = file["first"], file["second"]
     except Exception as error:  # because a damaged file can make NumPy raise any exception

@@ -95,8 +95,9 @@ class MaximalGain(checks.Checked):
             The reports, and how many targets each of them supports.
         """
         checks.generator(rng)
-        targets = self._checked(mechanism)
-        return mechanism.report_type.craft(targets, checks.integer("count", count, 1), rng, tries)
+        return mechanism.report_type.craft(
+            self._checked(mechanism), checks.integer("count", count, 1), rng, tries
+        )
 
     def simulate(
         self, mechanism: SupportOracle, values: Sequence[int] | Array, rng: Rng, tries: int = 1000

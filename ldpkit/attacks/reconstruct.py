@@ -157,8 +157,8 @@ def rad_exact(
     ValueError
         If a shape does not fit, or a row or the prior is no probability vector.
     """
-    game = _game(likelihood, prior, success, side)
-    return float(sum(score.max(0).sum() for score in _scores(*game, "rad")))
+    scores = _scores(*_game(likelihood, prior, success, side), "rad")
+    return float(sum(score.max(0).sum() for score in scores))
 
 
 def optimal_attack(

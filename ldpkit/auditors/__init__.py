@@ -160,8 +160,8 @@ def audits(
 
     Parameters are those of `audit`, and there is one result per attack.
     """
-    several = checks.instance("attack", attack, (list, tuple), "a list of attacks")
-    return Audit(mechanism, several, **Audit.known(given)).run(seed)
+    checks.instance("attack", attack, (list, tuple), "a list of attacks")
+    return Audit(mechanism, attack, **Audit.known(given)).run(seed)
 
 
 def expected(

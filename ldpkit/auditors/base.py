@@ -58,8 +58,10 @@ class Auditor(checks.Checked, ABC):
         if "mechanism" in own:
             own.pop("delta", None)  # a parameter of the mechanism
         for name, default in own.items():
-            known = name in words or default is not MISSING
-            checks.need(known, f"audit needs {name}; its parameters are {', '.join(own)}")
+            checks.need(
+                name in words or default is not MISSING,
+                f"audit needs {name}; its parameters are {', '.join(own)}",
+            )
         given = {name: words.pop(name) for name in own if name in words}
         if "mechanism" in own:
             return cls(**given | {"mechanism": cls.target(given["mechanism"], **words)})

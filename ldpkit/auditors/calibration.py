@@ -144,8 +144,9 @@ def calibrate(
             mu = float(2 * gaps * scipy.special.ndtri((1 + relative) / 2))
             return Calibration(*given, noise=sensitivity / mu)
         case "dpsgd":
-            rounds = _round_noise(risk, relative, m, knowledge)
-            noise, printed = (float(math.sqrt(steps) * x) for x in rounds)
+            noise, printed = (
+                float(math.sqrt(steps) * x) for x in _round_noise(risk, relative, m, knowledge)
+            )
             return Calibration(*given, noise=noise, printed=printed)
         case "grr":
             epsilon = invert_blackbox(risk, m)

@@ -161,8 +161,8 @@ def _halved(
         if pooled:  # a few hundred thresholds suffice
             ends = np.unique(np.geomspace(1, order.size, 400).astype(int)) - 1
             counts = [np.cumsum(side)[ends] for side in counts]
-        tail = alpha / (4 * ends.size)  # a larger tail would let rare outputs win by chance
-        bound = stats.epsilon_lower(counts[0], counts[1], users // 2, tail=tail)
+        # a larger tail would let rare outputs win by chance
+        bound = stats.epsilon_lower(counts[0], counts[1], users // 2, tail=alpha / (4 * ends.size))
         winner = int(np.argmax(bound))
         if bound[winner] > best[0]:
             chosen = order[: ends[winner] + 1] if pooled else order[winner]
@@ -256,8 +256,8 @@ class Compared(Auditor):
         super().__post_init__()
         halves = self.estimator in HALVED
         checks.fix(self, trials=checks.integer("trials", self.trials, 1 + halves, 10**12))
-        expected = self.play(Draw(self.trials, halves, None))
-        checks.fix(self, limits=tuple(_limit(*groups[0]) for groups in expected))
+        rounds = self.play(Draw(self.trials, halves, None))
+        checks.fix(self, limits=tuple(_limit(*groups[0]) for groups in rounds))
 
     def run(self, seed: int = 1) -> list[AuditResult]:
         """Sample the counts of every round, and bound epsilon by them.
@@ -276,8 +276,8 @@ class Compared(Auditor):
             replaces it.
         """
         start, halves = time.perf_counter(), self.estimator in HALVED
-        rng = generator(seed, "kv", *self.stream, halves)
-        sampled = list(self.play(Draw(self.trials, halves, rng)))
+        draw = Draw(self.trials, halves, generator(seed, "kv", *self.stream, halves))
+        sampled = list(self.play(draw))
         seconds = (time.perf_counter() - start) / len(sampled)
         rounds = list(enumerate(zip(sampled, self.limits), 1))
         return [
@@ -314,9 +314,13 @@ class Compared(Auditor):
                 fields["claim"],
                 "users per group",
             )
-        more = {"estimator": self.estimator, "round": number}
+        fields["parameters"] = {
+            **fields["parameters"],
+            "estimator": self.estimator,
+            "round": number,
+        }
         return AuditResult(
-            **fields | {"parameters": fields["parameters"] | more},
+            **fields,
             trials=trials,
             alpha=self.alpha,
             seed=seed,

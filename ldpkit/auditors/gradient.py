@@ -149,8 +149,8 @@ def lower_pooled(
     float or array
         ``-inf`` if the counts imply no bound.
     """
-    errors = _errors(fp, fn, trials)
-    high = stats.clopper_pearson(sum(errors), 2 * trials, stats.significance(alpha, 0.25))[1]
+    errors, tail = sum(_errors(fp, fn, trials)), stats.significance(alpha, 0.25)
+    high = stats.clopper_pearson(errors, 2 * trials, tail)[1]
     with np.errstate(divide="ignore"):
         return np.log(
             np.maximum((1 - checks.real("delta", delta, 0, 1, closed="[)")) / high - 1, 0)
@@ -228,7 +228,6 @@ class ErrorsAudit(Auditor):
         """
         trials, total = self.trials, 2 * self.trials
         exact, exact_sd, infinite = plugin_expectation(*rates, trials, trials)
-        guess = {"pooled": float(pooled(fp + fn, total))}
         return ErrorsResult(
             trials=trials,
             alpha=self.alpha,
@@ -242,7 +241,10 @@ class ErrorsAudit(Auditor):
             claim=claim,
             delta=delta,
             limit=float(epsilon_from_errors(*rates)),
-            estimates=guess | (estimates or {"infinite": infinite}),
+            estimates={
+                "pooled": float(pooled(fp + fn, total)),
+                **(estimates or {"infinite": infinite}),
+            },
             inconclusive=too_few(
                 lambda n: float(bound(0, 0, n // 2, self.alpha, delta)), total, claim, "trials"
             ),
@@ -338,8 +340,14 @@ class GradientAudit(ErrorsAudit):
         """
         make = GRADIENT[checks.one_of("mechanism", mechanism, GRADIENT)]
         crafted = named(adversary, dimension, norm, pairs)
-        target = make(crafted.first.shape[1], epsilon, clip)
-        return cls(target, crafted, attack, trials=trials, alpha=alpha, faithful=faithful)
+        return cls(
+            make(crafted.first.shape[1], epsilon, clip),
+            crafted,
+            attack,
+            trials=trials,
+            alpha=alpha,
+            faithful=faithful,
+        )
 
     @functools.cached_property
     def rates(self) -> Rates:

@@ -251,9 +251,16 @@ class Audit(PairAudit):
         if not foreign:
             return hits, independence.Findings()
         lower = max(row["lower"] for rows in self._bounded(hits) for row in rows)
-        counts = self.trials, min(at_once, self.trials), lower > mechanism.epsilon
         return hits, independence.examine(
-            mechanism, pair, summaries, judge, *counts, seed, *self.stream
+            mechanism,
+            pair,
+            summaries,
+            judge,
+            self.trials,
+            min(at_once, self.trials),
+            lower > mechanism.epsilon,
+            seed,
+            *self.stream,
         )
 
     def _summed(

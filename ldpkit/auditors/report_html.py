@@ -182,8 +182,8 @@ def against(result: Any, pair: Sequence[Any]) -> str:
 def leading(result: Any) -> str:
     """Return the pair of a result in words; among several pairs it is the worst one."""
     pairs = {frozenset(map(repr, row["pair"])) for row in result.directions}
-    worst = f", the worst of {len(pairs)} pairs" if len(pairs) > 1 else ""
-    return against(result, result.pair) + worst
+    several = f", the worst of {len(pairs)} pairs" if len(pairs) > 1 else ""
+    return against(result, result.pair) + several
 
 
 def counted(counts: Mapping[str, Any]) -> str:

@@ -232,7 +232,7 @@ class AuditResult:
         """
         versions = {"ldpkit": importlib.metadata.version("ldpkit"), **digests.versions()}
         added = {"cause": self.cause, "digest": self.digest, "versions": versions}
-        return self.row() | added | {"schema_version": SCHEMA}
+        return {**self.row(), **added, "schema_version": SCHEMA}
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON on one line."""

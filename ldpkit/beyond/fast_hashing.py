@@ -147,9 +147,8 @@ class Seeded(Support):
         sizes = np.bincount(cells, minlength=self.seeds * self.g).reshape(self.seeds, self.g)
         own = 1 / np.take_along_axis(sizes, table[:, [pair[0]]], 1)[:, 0]
         empty = self.other * (sizes == 0).sum(axis=1) / self.k  # any guess from an empty cell
-        same = table[:, pair[0]] == table[:, pair[1]]
-        second = np.where(same, self.p, self.other) * own + empty
-        return float(np.mean(self.p * own + empty)), float(np.mean(second))
+        rates = np.where(table[:, pair[0]] == table[:, pair[1]], self.p, self.other)
+        return float(np.mean(self.p * own + empty)), float(np.mean(rates * own + empty))
 
 
 @functools.lru_cache(maxsize=256)
@@ -215,5 +214,5 @@ class FLH(LocalHashing, exact=True):
         """Return a structured array (n,) of type `HASH_REPORT`; see `Mechanism.perturb`."""
         values, form = self._users(values, rng), self.report_type
         seeds = rng.integers(0, form.seeds, values.size, dtype=np.uint64)
-        cells = respond(form.cells(values, seeds), self.g, self.p, rng)
-        return structured(HASH_REPORT, seed=seeds, cell=cells)
+        true = form.cells(values, seeds)
+        return structured(HASH_REPORT, seed=seeds, cell=respond(true, self.g, self.p, rng))

@@ -63,8 +63,8 @@ class NumberOracle(LocalRandomizer):
     def variance(self, n: int, value: Numbers = 0.0) -> Numbers:
         """Return the variance of the estimate if all n users hold `value`, which is a number or an
         array of numbers."""
-        spread = self._spread(checks.reals("value", value, self.low, self.high)[()])
-        return spread / checks.integer("n", n, 1)
+        value = checks.reals("value", value, self.low, self.high)[()]
+        return self._spread(value) / checks.integer("n", n, 1)
 
     @abstractmethod
     def _spread(self, value: Numbers) -> Numbers:

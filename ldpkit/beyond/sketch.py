@@ -145,8 +145,7 @@ class HM(SupportOracle, exact=True):
 def answers(rows: Array, indices: Array, p: float, rng: Rng) -> Array:
     """Return the signs of each user's row at the indices with probability `p`, otherwise uniform
     other signs; int array (n,)."""
-    truth = words(rows[:, None], indices)[:, 0]
-    return respond(truth, 2 ** indices.shape[1], p, rng)
+    return respond(words(rows[:, None], indices)[:, 0], 2 ** indices.shape[1], p, rng)
 
 
 # --- count mean sketches
@@ -213,8 +212,8 @@ class CMS(CountMeanSketch, exact=True):
         """Return a structured array (n,) with ``hash`` and ``signs``; see `Mechanism.perturb`."""
         values, report_type = self._users(values, rng), self.report_type
         chosen = rng.integers(0, self.hashes, values.size)
-        cells = report_type.table[chosen, values]
-        signs = np.where(np.arange(self.m) == cells[:, None], 1, -1)
+        cells = report_type.table[chosen, values, None]
+        signs = np.where(np.arange(self.m) == cells, 1, -1)
         sent = np.where(rng.random(signs.shape) < self.p, signs, -signs)
         return structured(report_type.form, hash=chosen, signs=sent)
 

@@ -15,8 +15,6 @@ from . import plugin
 
 __all__ = ["assert_private"]
 
-_MOST = 10**12  # reports per input, because the time ends the audit
-
 
 def assert_private(
     client: Callable[..., Any],
@@ -69,8 +67,8 @@ def assert_private(
     name = getattr(client, "__name__", type(client).__name__)
     claimed: Any = {"values": inputs, "epsilon": epsilon, "delta": delta, "name": name}
     target = Client(client, report="any", **claimed)
-    every = range(target.k)
-    audit = SequentialAudit(target, "learned", inputs=every, trials=_MOST, max_time=time)
+    most: Any = {"trials": 10**12, "max_time": time}  # the time ends the audit
+    audit = SequentialAudit(target, "learned", inputs=range(target.k), **most)
     _compile()
     with threadpool_limits(
         1

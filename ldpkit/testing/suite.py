@@ -53,8 +53,10 @@ def estimate(case: Case) -> None:
     """The mean of estimates is the truth, and their variance is as stated."""
     m, groups, size, rng = case.mechanism, 2000, 48, case.rng("estimate")
     many = max(1, case.users(groups // 16 * size) // size)  # because one call per group is slow
-    stated = hasattr(m, "estimate") and hasattr(m, "variance")
-    applies(stated, "it has no estimator with a stated variance")
+    applies(
+        hasattr(m, "estimate") and hasattr(m, "variance"),
+        "it has no estimator with a stated variance",
+    )
 
     def estimates(given: Array, of: int = 1) -> list[Array]:
         """Return estimates from the reports of `of` groups, which are made in one call."""
