@@ -176,16 +176,9 @@ Groups = list[list[Array]]  # pairs of counts to compare, each with one row per 
 
 
 class Draw:
-    """Sample the counts of a group of users, or compute their expected values.
+    """Sample the counts of a group of users, or compute their expected values without a generator.
 
-    Parameters
-    ----------
-    users : int
-        Users per group.
-    halves : bool
-        Whether the counts have one row per half of the users, instead of one row.
-    rng : numpy.random.Generator or None
-        Without a generator, the counts are expected values.
+    The counts have one row, or with `halves` one row per half of the users.
     """
 
     def __init__(self, users: int, halves: bool, rng: Rng | None) -> None:
@@ -314,11 +307,7 @@ class Compared(Auditor):
                 fields["claim"],
                 "users per group",
             )
-        fields["parameters"] = {
-            **fields["parameters"],
-            "estimator": self.estimator,
-            "round": number,
-        }
+        fields["parameters"] |= {"estimator": self.estimator, "round": number}
         return AuditResult(
             **fields,
             trials=trials,
@@ -329,8 +318,6 @@ class Compared(Auditor):
             rates={"first_rate": counts[0] / trials, "second_rate": counts[1] / trials},
             epsilon_emp=value,
             lower=max(bounds),
-            exact=None,
-            exact_sd=None,
             limit=limit,
             inconclusive=weak,
             seconds=seconds,
@@ -356,11 +343,6 @@ class DistributionAudit(Compared):
         compared.
     mechanism, parameters, claim
         Fields of the results. The random stream depends on mechanism, parameters and attack.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range. The message names it.
     """
 
     first: ArrayLike
@@ -394,7 +376,7 @@ class DistributionAudit(Compared):
     def described(self, number: int) -> Row:
         return {
             "mechanism": self.mechanism,
-            "parameters": self.parameters,
+            "parameters": dict(self.parameters or {}),
             "attack": self.attack,
             "claim": float(self.claim),
         }

@@ -22,9 +22,9 @@ from ..mechanisms import GRADIENT
 from ..mechanisms.gradient import GradientMechanism
 from ..progress import Progress
 from ..rng import generator
-from ..types import Array, Numbers, Rates, Row, Word
+from ..types import Array, Numbers, Rates, Word
 from .base import ALPHA, Auditor
-from .result import AuditResult, too_few
+from .result import ErrorsResult, too_few
 
 # fmt: off
 __all__ = [
@@ -37,8 +37,6 @@ MAX_TRIALS = 10**9
 """Largest number of trials with both inputs together."""
 
 _CELLS = 2**21  # coordinates held in memory at once when real reports are made
-
-Bound = Callable[..., Numbers]
 
 
 def epsilon_from_errors(fpr: ArrayLike, fnr: ArrayLike) -> Numbers:
@@ -96,11 +94,8 @@ def _plugin_expectation(
         return math.nan, math.nan, 1.0
     # without BLAS, whose order of summation depends on the number of threads
     mean = float((value * kept).sum() / kept.sum())
-    return (
-        mean,
-        math.sqrt(float(((value - mean) ** 2 * kept).sum() / kept.sum())),
-        float(mass[~finite].sum()),
-    )
+    variance = float(((value - mean) ** 2 * kept).sum() / kept.sum())
+    return mean, math.sqrt(variance), float(mass[~finite].sum())
 
 
 def pooled(errors: Numbers, trials: int) -> Numbers:
@@ -185,22 +180,6 @@ BOUNDS = {"pooled": lower_pooled, "sides": lower_sides}
 """The valid bounds by the names that `ldpkit.attacks.gradient.RULES` refer to."""
 
 
-class ErrorsResult(AuditResult):
-    """Result of an audit by error rates.
-
-    The papers count the trials with both inputs together, and so does the ``trials`` of `row`.
-    """
-
-    @property
-    def total(self) -> int:
-        """Number of trials with both inputs together."""
-        return 2 * self.trials
-
-    def row(self) -> Row:
-        """Flatten as `AuditResult.row` does; ``per_input`` is the number of trials per input."""
-        return super().row() | {"trials": self.total, "per_input": self.trials}
-
-
 @dataclass(frozen=True)
 class ErrorsAudit(Auditor):
     """Base of the audits by the error rates of a rule."""
@@ -214,7 +193,7 @@ class ErrorsAudit(Auditor):
         fp: int,
         fn: int,
         rates: Rates,
-        bound: Bound,
+        bound: Callable[..., Numbers],
         *,
         claim: float,
         delta: float = 0.0,
@@ -340,14 +319,8 @@ class GradientAudit(ErrorsAudit):
         """
         make = GRADIENT[checks.one_of("mechanism", mechanism, GRADIENT)]
         crafted = named(adversary, dimension, norm, pairs)
-        return cls(
-            make(crafted.first.shape[1], epsilon, clip),
-            crafted,
-            attack,
-            trials=trials,
-            alpha=alpha,
-            faithful=faithful,
-        )
+        target = make(crafted.first.shape[1], epsilon, clip)
+        return cls(target, crafted, attack, trials=trials, alpha=alpha, faithful=faithful)
 
     @functools.cached_property
     def rates(self) -> Rates:

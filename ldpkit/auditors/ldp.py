@@ -221,10 +221,7 @@ class Audit(PairAudit):
         return hits, independence.Findings()
 
     def _reported(self, seed: int) -> tuple[Array, independence.Findings]:
-        """Make all reports and count the hits, after checking the reports of a client.
-
-        `_summed` describes the array.
-        """
+        """Make all reports, count the hits as `_summed` does, and check the reports of a client."""
         mechanism, pair = self.mechanism, self.directions[0]
         makeable(mechanism)
         most = 2**16 if mechanism.batched else _FEW_REPORTS
@@ -268,13 +265,8 @@ class Audit(PairAudit):
     ) -> tuple[Array, list[list[independence.BatchSummary]]]:
         """Return the hits of every input, shape (2, directions, attacks), and its summaries.
 
-        Parameters
-        ----------
-        count : callable
-            ``count(side, chunk, size)`` returns the hits of one chunk of one input, by direction
-            and attack, and a summary of its reports.
-        at_once : int
-            Largest number of reports in a chunk.
+        ``count(side, chunk, size)`` returns the hits of one chunk of at most `at_once` reports of
+        one input, by direction and attack, and a summary of its reports.
         """
         hits = np.zeros((2, len(self.directions) * len(self.chosen)), np.int64)
         summaries: list[list[independence.BatchSummary]] = [[], []]
@@ -326,20 +318,8 @@ class Audit(PairAudit):
         findings: independence.Findings,
         **fields: Word,
     ) -> PairResult:
-        """Return the result of one attack.
-
-        Parameters
-        ----------
-        attack : Attack
-        directions, rates
-            One row of `_bounded`, and the exact rates if they are known, per direction.
-        expected : (float, float) or None
-            Mean and standard deviation of the published statistic.
-        findings : Findings
-            independence.Findings of the checks of independence.
-        **fields
-            Seed and time.
-        """
+        """Return the result of one attack: `directions` are its rows of `_bounded`, and `expected`
+        the mean and standard deviation of its published statistic."""
         mechanism, trials, first = self.mechanism, self.trials, directions[0]
         lower, invalid = max(row["lower"] for row in directions), findings.dependent
         best = stats.epsilon_ceiling(trials, tail=self.tail) if findings.fixed else 0.0

@@ -242,8 +242,6 @@ def rad_result(
         counts={"successes": successes},
         rates={"success_rate": successes / reports, "advantage": advantage},
         lower=low,
-        exact=None,
-        exact_sd=None,
         claim=claim,
         delta=delta,
         inconclusive=too_few(

@@ -16,8 +16,8 @@ from .report_html import Drawing, line, table
 
 # fmt: off
 __all__ = [
-    "CLEAR", "LEAST", "STATUSES", "AuditResult", "PairResult", "Row", "finite", "in_the_clear",
-    "too_few"
+    "CLEAR", "LEAST", "STATUSES", "AuditResult", "ErrorsResult", "PairResult", "Row", "finite",
+    "in_the_clear", "too_few"
 ]
 # fmt: on
 
@@ -105,9 +105,9 @@ class AuditResult:
     rates: Mapping[str, float]
     epsilon_emp: float
     lower: float
-    exact: float | None
-    exact_sd: float | None
     claim: float
+    exact: float | None = None
+    exact_sd: float | None = None
     delta: float = 0.0
     limit: float | None = None
     estimates: Mapping[str, float] = field(default_factory=dict)
@@ -302,6 +302,22 @@ class PairResult(AuditResult):
         ]
         named = {"pair": list(self.pair), "questions": self.questions}
         return named, {"directions": directions}
+
+
+class ErrorsResult(AuditResult):
+    """Result of an audit by error rates.
+
+    The papers count the trials with both inputs together, and so does the ``trials`` of `row`.
+    """
+
+    @property
+    def total(self) -> int:
+        """Number of trials with both inputs together."""
+        return 2 * self.trials
+
+    def row(self) -> Row:
+        """Flatten as `AuditResult.row` does; ``per_input`` is the number of trials per input."""
+        return super().row() | {"trials": self.total, "per_input": self.trials}
 
 
 LEAST = 10

@@ -27,7 +27,8 @@ from ..mechanisms.gradient import LDPSGD
 from ..progress import Progress, count_begun
 from ..rng import generator
 from ..types import Array, Rates, Rng, Word
-from .gradient import ErrorsAudit, ErrorsResult, lower_sides
+from .gradient import ErrorsAudit, lower_sides
+from .result import ErrorsResult
 
 # fmt: off
 __all__ = [

@@ -12,9 +12,8 @@ from ..attacks.gradient import ADVERSARIES, RULES
 from ..auditors import GradientAudit, KVAudit, ShuffleAudit, count_ratio, kv
 from ..auditors.calibration import CALIBRATED
 from ..auditors.calibration import calibrate as run_calibrate
-from ..auditors.gradient import ErrorsResult
 from ..auditors.rad import PROTOCOLS, epsilon_interval, rad_result, rad_uniform
-from ..auditors.result import Row, finite
+from ..auditors.result import ErrorsResult, Row, finite
 from ..checks import integer, need, one_of
 from ..mechanisms import GRADIENT, KEY_VALUE, PCKVUE, PrivKV
 from ..mechanisms.cpp import CPP

@@ -78,10 +78,6 @@ def _subset_sizes(k: int, epsilon: float) -> Array:
     return _every("omega", 1, k - 2)
 
 
-def _hash_ranges(k: int, epsilon: float) -> Array:
-    return _every("g", 2, max(k - 1, round(math.exp(epsilon)) + 1))
-
-
 def _log_odds(k: int, epsilon: float) -> Array:
     """Return rates from 1/2 upwards, evenly spaced in log-odds.
 
@@ -106,7 +102,7 @@ class Family:
     rates : callable
         ``(k, epsilon, parameter) -> p, q``, for an array of parameters.
     grid, published_grid : callable
-        ``(k, epsilon) -> parameters`` to select from, here and in the paper.
+        ``(k, epsilon) -> parameters`` to select from, here and in the paper if it has another one.
     """
 
     adaptive: type[ASS | AUE | ALH | ATHE]
@@ -115,11 +111,11 @@ class Family:
     symbol: str
     rates: Callable[[int, float, Array], tuple[Numbers, Numbers]]
     grid: Callable[[int, float], Array]
-    published_grid: Callable[[int, float], Array]
+    published_grid: Callable[[int, float], Array] | None = None
 
 
 FAMILIES = {
-    "ss": Family(ASS, (SS,), "omega", r"\omega", inclusion_rates, _subset_sizes, _subset_sizes),
+    "ss": Family(ASS, (SS,), "omega", r"\omega", inclusion_rates, _subset_sizes),
     "ue": Family(
         AUE,
         (SUE, OUE),
@@ -135,8 +131,7 @@ FAMILIES = {
         "g",
         "g",
         lambda k, epsilon, g: (response_rates(g, epsilon)[0], 1 / g),
-        _hash_ranges,
-        _hash_ranges,
+        lambda k, epsilon: _every("g", 2, max(k - 1, round(math.exp(epsilon)) + 1)),
     ),
     "he": Family(
         ATHE,
@@ -144,7 +139,6 @@ FAMILIES = {
         "theta",
         r"\theta",
         lambda k, epsilon, theta: threshold_rates(epsilon, theta),
-        lambda k, epsilon: np.linspace(0.5, 1, 100),
         lambda k, epsilon: np.linspace(0.5, 1, 100),
     ),
 }
@@ -232,7 +226,8 @@ def front(
     k = checks.integer("k", k, 2, MAX_DOMAIN)
     epsilon = checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     if grid is None or (isinstance(grid, str) and grid == "published"):
-        points = (chosen.grid if grid is None else chosen.published_grid)(k, epsilon)
+        other = None if grid is None else chosen.published_grid
+        points = (other or chosen.grid)(k, epsilon)
     else:
         points = np.asarray(grid)
         checks.need(
