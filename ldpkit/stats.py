@@ -23,20 +23,12 @@ import scipy  # its submodules load on first use, which keeps the command line q
 from . import checks
 from .types import Array, ArrayLike, Numbers, Rates
 
+# fmt: off
 __all__ = [
-    "TAILS",
-    "confidence",
-    "down",
-    "significance",
-    "tail_mass",
-    "whole",
-    "clopper_pearson",
-    "epsilon_lower",
-    "epsilon_ceiling",
-    "binomial_window",
-    "expected_epsilon",
-    "epsilon_buehler",
+    "TAILS", "confidence", "down", "significance", "tail_mass", "whole", "clopper_pearson",
+    "epsilon_lower", "epsilon_ceiling", "binomial_window", "expected_epsilon", "epsilon_buehler",
 ]
+# fmt: on
 
 TAILS = {"published": 4, "valid": 2}
 """Divisor of alpha that gives the mass of one tail, by convention.
@@ -325,10 +317,9 @@ def expected_epsilon(
 
 def down(x: float, places: int = 4) -> str:
     """Write a lower bound with `places` decimals, rounded down so that it remains a bound."""
-    step = Decimal(1).scaleb(-places)
     if not math.isfinite(x) or abs(x) >= 1e15:  # too large for decimals
         return f"{x:g}"
-    return f"{Decimal(x).quantize(step, ROUND_FLOOR):f}"
+    return f"{Decimal(x).quantize(Decimal(1).scaleb(-places), ROUND_FLOOR):f}"
 
 
 # --- the bound from both counts together ----------------------------------------------------------
@@ -453,10 +444,9 @@ def epsilon_buehler(tp: int, fp: int, trials: int, alpha: float, delta: float = 
         middle = (under + over) / 2
         under, over = (under, middle) if quickly_possible(middle) else (middle, over)
     spread = math.sqrt(1 / (a + 0.5) + 1 / (b + 0.5))
-    for step in (0.01, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0):
-        if under > step * spread and not possible(under - step * spread):
-            return under - step * spread
-    return 0.0
+    steps = (0.01, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0)
+    lower = (under - step * spread for step in steps if under > step * spread)
+    return next((epsilon for epsilon in lower if not possible(epsilon)), 0.0)
 
 
 def _edges(n: int, low: float, high: float) -> Array:

@@ -80,13 +80,14 @@ def assert_private(
         f" input in {result.seconds:.1f} s{found if result.status == 'none found' else ''}"
     )
     if result.violated or (result.status == "inconclusive" and not allow_inconclusive):
-        about = {"cause": result.cause} if result.cause else {}
-        about |= {
+        about = {
+            "cause": result.cause,
             "event": result.event,
             "inputs": leading(result),
             "counted": counted(result.counts),
         }
-        raise AssertionError("\n  ".join([str(result), *map(": ".join, about.items())]))
+        known = (f"{name}: {text}" for name, text in about.items() if text)
+        raise AssertionError("\n  ".join([str(result), *known]))
     return result
 
 
