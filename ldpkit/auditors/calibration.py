@@ -9,13 +9,14 @@ Privacy", PVLDB 19(7), 2026, Examples 4.4 to 4.8 and 5.5, Equation 3.
 
 import math
 from dataclasses import asdict, dataclass
+from typing import Annotated
 
 import numpy as np
 import scipy
 
 from .. import checks
 from ..types import Row
-from .rad import invert_blackbox, invert_known
+from .rad import Records, invert_blackbox, invert_known
 from .rad_bounds import rero_eq3, tradeoff_laplace
 
 __all__ = ["CALIBRATED", "Calibration", "calibrate", "rero_epsilon"]
@@ -87,14 +88,15 @@ def _round_noise(risk: float, relative: float, m: int, knowledge: str) -> tuple[
     return min(2 / mu, eq3), 1 / mu
 
 
+@checks.checked
 def calibrate(
-    mechanism: str,
+    mechanism: Annotated[str, checks.rule(checks.one_of, CALIBRATED)],
     risk: float,
-    m: int,
+    m: Records,
     *,
-    sensitivity: float = 1.0,
-    steps: int = 100,
-    knowledge: str = "none",
+    sensitivity: Annotated[float, checks.rule(checks.real, 0, closed="()")] = 1.0,
+    steps: Annotated[int, checks.rule(checks.integer, 1)] = 100,
+    knowledge: Annotated[str, checks.rule(checks.one_of, ("none", "any"))] = "none",
 ) -> Calibration:
     """Return the least noise with which no attack has a larger advantage than `risk`.
 
@@ -124,15 +126,8 @@ def calibrate(
     ValueError
         If a parameter is out of range. The message names it.
     """
-    given = (
-        checks.one_of("mechanism", mechanism, CALIBRATED),
-        risk,
-        m,
-        checks.one_of("knowledge", knowledge, ("none", "any")),
-    )
-    m, steps = checks.integer("m", m, 2), checks.integer("steps", steps, 1)
+    given = mechanism, risk, m, knowledge
     risk = checks.real("risk", risk, 0, (m - 1) / m, closed="()")
-    sensitivity = checks.real("sensitivity", sensitivity, 0, closed="()")
     relative = risk * m / (m - 1)  # divided by the largest possible advantage
     # the worst case has equal gaps over the whole sensitivity
     gaps = m - 1 if knowledge == "none" else 1
@@ -159,7 +154,8 @@ def calibrate(
     return Calibration(*given, epsilon=epsilon)
 
 
-def rero_epsilon(risk: float, m: int) -> float:
+@checks.checked
+def rero_epsilon(risk: float, m: Records) -> float:
     """Return the budget of the Laplace mechanism by the general bound of the success probability.
 
     The budget solves ``1 - f(1/m) = risk`` for the trade-off function f (Eq. 3, Figure 2).
@@ -171,7 +167,6 @@ def rero_epsilon(risk: float, m: int) -> float:
     m : int
         Number of equally likely records, at least 2.
     """
-    m = checks.integer("m", m, 2)
     risk = checks.real("risk", risk, 1 / m, 1, closed="()")
     return scipy.optimize.brentq(
         lambda e: rero_eq3(tradeoff_laplace(e), 1 / m) - risk, 0, 700, xtol=1e-13

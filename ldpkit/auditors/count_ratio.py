@@ -32,6 +32,10 @@ ESTIMATORS = ("released", "printed", "valid", "split", "pooled")
 HALVED = ("split", "pooled")
 """Estimators that choose on the first half of the users and judge on the second half."""
 
+Estimator = Annotated[str, checks.rule(checks.one_of, ESTIMATORS)]
+Minimum = Annotated[int, checks.rule(checks.integer, 1)]
+Variation = Annotated[float | None, checks.rule(checks.real, 0)]
+
 
 def _frequent(counts: Array, variation: float) -> Array:
     """Return which outputs the filter of the released code keeps, bool array (outputs,).
@@ -49,15 +53,16 @@ def _frequent(counts: Array, variation: float) -> Array:
     return np.isin(np.arange(counts.size), order[: reached[0] + 1 if reached.size else None])
 
 
+@checks.checked
 def statistic(
-    first: Array,
-    second: Array,
-    users: int,
-    estimator: str = "released",
+    first: Annotated[Array, checks.numeric],
+    second: Annotated[Array, checks.numeric],
+    users: Annotated[int, checks.rule(checks.integer, 1)],
+    estimator: Estimator = "released",
     *,
-    alpha: float = 0.05,
-    minimum: int = 5,
-    variation: float | None = None,
+    alpha: Annotated[float, lambda _, alpha: stats.significance(alpha)] = 0.05,
+    minimum: Minimum = 5,
+    variation: Variation = None,
 ) -> tuple[float, int]:
     """Estimate epsilon from the counts of all outputs in two groups.
 
@@ -104,13 +109,6 @@ def statistic(
     ValueError
         If a parameter is out of range, or if the counts have other shapes.
     """
-    stats.significance(alpha)
-    checks.one_of("estimator", estimator, ESTIMATORS)
-    checks.integer("minimum", minimum, 1)
-    checks.integer("users", users, 1)
-    if variation is not None:
-        checks.real("variation", variation, 0)
-    first, second = checks.numeric("first", first), checks.numeric("second", second)
     checks.need(
         first.ndim == 2 and first.shape[1:] == second.shape[1:] and first.size,
         "first and second must be counts (halves, outputs) of the same outputs, got"
@@ -222,9 +220,9 @@ class Compared(Auditor):
 
     _: KW_ONLY
     trials: int = 10**8
-    estimator: Annotated[str, checks.rule(checks.one_of, ESTIMATORS)] = "released"
-    minimum: Annotated[int, checks.rule(checks.integer, 1)] = 5
-    variation: Annotated[float | None, checks.rule(checks.real, 0)] = None
+    estimator: Estimator = "released"
+    minimum: Minimum = 5
+    variation: Variation = None
     last: Annotated[bool, checks.flag] = False
     limits: tuple[float, ...] = field(init=False, repr=False, compare=False)
 

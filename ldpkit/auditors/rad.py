@@ -36,6 +36,9 @@ __all__ = [
 ]
 # fmt: on
 
+Records = Annotated[int, checks.rule(checks.integer, 2)]
+Delta = Annotated[float, checks.rule(checks.real, 0, 1, closed="[)")]
+
 PROTOCOLS: dict[str, type[GRR | FloorSS | OUE]] = {"GRR": GRR, "SS": FloorSS, "OUE": OUE}
 """The paper's protocols by name. Its SS rounds the subset size down."""
 
@@ -52,8 +55,9 @@ def _supporting(mechanism: SupportOracle) -> SupportOracle:
     return checks.instance("mechanism", mechanism, SupportOracle, "a GRR, SS or OUE")
 
 
+@checks.checked
 def invert_blackbox(
-    advantage: float, m: int, delta: float = 0.0, *, printed: bool = False
+    advantage: float, m: Records, delta: Delta = 0.0, *, printed: bool = False
 ) -> float:
     """Return the smallest epsilon that allows any mechanism an advantage (Eq. 12).
 
@@ -73,16 +77,17 @@ def invert_blackbox(
     float
         At least 0, and infinite if every report was reconstructed.
     """
-    m = checks.integer("m", m, 2)
     advantage = checks.real("advantage", advantage, -1, (m - 1) / m + 1e-12)
-    delta = 0.0 if printed else checks.real("delta", delta, 0, 1, closed="[)")
-    up, down = 1 + (advantage - delta) * m, 1 - advantage * m / (m - 1)
+    up, down = 1 + (advantage - (0.0 if printed else delta)) * m, 1 - advantage * m / (m - 1)
     if down <= 1e-15:
         return math.inf
     return max(0.0, math.log(up / down)) if up > 0 else 0.0
 
 
-def invert_known(protocol: str, advantage: float, m: int) -> float:
+@checks.checked
+def invert_known(
+    protocol: str, advantage: Annotated[float, checks.rule(checks.real, -1, 1)], m: Records
+) -> float:
     """Return the smallest epsilon at which a known protocol has an advantage.
 
     Parameters
@@ -100,7 +105,6 @@ def invert_known(protocol: str, advantage: float, m: int) -> float:
         a jump give the same epsilon.
     """
     make = PROTOCOLS[checks.one_of("mechanism", protocol, PROTOCOLS)]
-    m, advantage = checks.integer("m", m, 2), checks.real("advantage", advantage, -1, 1)
 
     def excess(epsilon: float) -> float:
         return rad_uniform(make(m, epsilon)) - advantage
@@ -125,14 +129,15 @@ def estimate_sd(mechanism: SupportOracle, reports: int) -> float:
     return math.sqrt(s * (1 - s) / checks.integer("reports", reports, 1)) / slope
 
 
+@checks.checked
 def epsilon_interval(
     successes: int,
-    reports: int,
-    m: int,
+    reports: Annotated[int, checks.rule(checks.integer, 1)],
+    m: Records,
     protocol: str | None = None,
     *,
-    alpha: float = 0.02,
-    delta: float = 0.0,
+    alpha: Annotated[float, lambda _, alpha: stats.significance(alpha)] = 0.02,
+    delta: Delta = 0.0,
 ) -> tuple[float, float]:
     """Return a confidence interval of epsilon from counted successes, at level ``1 - alpha``.
 
@@ -156,10 +161,7 @@ def epsilon_interval(
     -------
     low, high : float
     """
-    m, alpha = checks.integer("m", m, 2), stats.significance(alpha)
-    reports = checks.integer("reports", reports, 1)
     successes = checks.integer("successes", successes, 0, reports)
-    delta = checks.real("delta", delta, 0, 1, closed="[)")
     low, high = (float(s) for s in stats.clopper_pearson(successes, reports, alpha / 2))
     if protocol is None:
         return invert_blackbox(low - 1 / m, m, delta), math.inf
