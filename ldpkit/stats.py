@@ -16,6 +16,7 @@ Pearson (1934).
 import math
 from collections.abc import Callable
 from decimal import ROUND_FLOOR, Decimal
+from typing import Annotated
 
 import numpy as np
 import scipy  # its submodules load on first use, which keeps the command line quick
@@ -29,6 +30,10 @@ __all__ = [
     "epsilon_lower", "epsilon_ceiling", "binomial_window", "expected_epsilon", "epsilon_buehler",
 ]
 # fmt: on
+
+Rate = Annotated[float, checks.rule(checks.real, 0, 1)]
+Delta = Annotated[float, checks.rule(checks.real, 0, 1, closed="[)")]
+Trials = Annotated[int, checks.rule(checks.integer, 1)]
 
 TAILS = {"published": 4, "valid": 2}
 """Divisor of alpha that gives the mass of one tail, by convention.
@@ -212,7 +217,12 @@ def epsilon_ceiling(trials: int, *, tail: float) -> float:
     return float(epsilon_lower(checks.integer("trials", trials, 1), 0, trials, tail=tail))
 
 
-def binomial_window(n: int, rate: float, width: float = 10.0) -> tuple[Array, Array]:
+@checks.checked
+def binomial_window(
+    n: Annotated[int, checks.rule(checks.integer, 0)],
+    rate: Rate,
+    width: Annotated[float, checks.rule(checks.real, 0, closed="()")] = 10.0,
+) -> tuple[Array, Array]:
     """Counts and probabilities of ``Binomial(n, rate)`` in a window around the mean.
 
     Returns
@@ -224,8 +234,6 @@ def binomial_window(n: int, rate: float, width: float = 10.0) -> tuple[Array, Ar
         Their probabilities, normalised to the sum 1; at the default width counts of total
         probability below 1e-20 are left out.
     """
-    n, rate = checks.integer("n", n, 0), checks.real("rate", rate, 0, 1)
-    checks.real("width", width, 0, closed="()")
     spread = width * math.sqrt(n * rate * (1 - rate)) + 2 * width
     counts = np.arange(
         max(0, math.floor(n * rate - spread)), min(n, math.ceil(n * rate + spread)) + 1
@@ -277,8 +285,9 @@ def _log_moments(rate: float, trials: int, log_bound: Callable[[Array], Array]) 
     return mean, float((mass * (logs - mean) ** 2).sum())
 
 
+@checks.checked
 def expected_epsilon(
-    tpr: float, fpr: float, trials: int, delta: float = 0.0, *, tail: float
+    tpr: Rate, fpr: Rate, trials: Trials, delta: Delta = 0.0, *, tail: float
 ) -> Rates:
     """Exact mean and standard deviation of the audit statistic at known rates.
 
@@ -299,9 +308,6 @@ def expected_epsilon(
         ``(-inf, nan)`` if the counts imply no bound (``L <= delta``) with a probability above
         1e-12.
     """
-    tpr, fpr = checks.real("tpr", tpr, 0, 1), checks.real("fpr", fpr, 0, 1)
-    delta = checks.real("delta", delta, 0, 1, closed="[)")
-    trials = checks.integer("trials", trials, 1)
 
     def shown(count: Array) -> Array:
         with np.errstate(divide="ignore"):
@@ -365,7 +371,14 @@ def _least(b: Array, wanted: float, n: int, delta: float, z: float) -> Array:
     return high
 
 
-def epsilon_buehler(tp: int, fp: int, trials: int, alpha: float, delta: float = 0.0) -> float:
+@checks.checked
+def epsilon_buehler(
+    tp: int,
+    fp: int,
+    trials: Annotated[int, checks.rule(checks.integer, 1, MOST_TRIALS)],
+    alpha: Annotated[float, checks.rule(checks.real, LEAST_ALPHA, 1, closed="[)")],
+    delta: Delta = 0.0,
+) -> float:
     """Bound that exceeds the true epsilon with probability at most alpha, and is sharper than the
     bound from two separate bounds of rates.
 
@@ -391,10 +404,7 @@ def epsilon_buehler(tp: int, fp: int, trials: int, alpha: float, delta: float = 
         Bound, at least 0. It needs about a third fewer reports than `epsilon_lower` to
         exceed the same value.
     """
-    n = checks.integer("trials", trials, 1, MOST_TRIALS)
-    a, b = checks.integer("tp", tp, 0, n), checks.integer("fp", fp, 0, n)
-    delta = checks.real("delta", delta, 0, 1, closed="[)")
-    alpha = checks.real("alpha", alpha, LEAST_ALPHA, 1, closed="[)")
+    n, a, b = trials, checks.integer("tp", tp, 0, trials), checks.integer("fp", fp, 0, trials)
     z = -float(scipy.special.ndtri(min(alpha, 0.49)))
     near = b + np.arange(min(n - b, math.ceil(z * z) + 10) + 1)  # larger ones are less extreme
     observed = float(_order(np.float64(a), near, n, delta, z).max())

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -26,6 +27,8 @@ __all__ = ["ADVERSARIES", "Pairs", "dummy", "named", "read", "Cosine", "Lune", "
 
 ADVERSARIES = ("dummy", "file")
 """Names of the adversaries: ``dummy`` needs no network, and ``file`` reads a file."""
+
+Positive = Annotated[float, checks.rule(checks.real, 0, closed="()")]
 
 # --- pairs of gradients ---------------------------------------------------------------------------
 
@@ -90,19 +93,19 @@ class Pairs:
             angles[i] = 2 * math.atan2(np.linalg.norm(u - v), np.linalg.norm(u + v))
         return angles
 
-    def shape(self, clip: float) -> tuple[Array, Array, Array]:
+    @checks.checked
+    def shape(self, clip: Positive) -> tuple[Array, Array, Array]:
         """Return ``min(1, norm / clip)`` of both gradients, and their angle; three arrays (M,)."""
-        clip = checks.real("clip", clip, 0, closed="()")
         one, two = (np.minimum(1, norms / clip) for norms in self.norms)
         return one, two, self.angles
 
 
-def dummy(d: int, norm: float = 1.0) -> Pairs:
+@checks.checked
+def dummy(d: Annotated[int, checks.rule(checks.integer, 2)], norm: Positive = 1.0) -> Pairs:
     """Return the pair that needs no model: a gradient with equal entries, and its negative.
 
     Both have length `norm`.
     """
-    d, norm = checks.integer("d", d, 2), checks.real("norm", norm, 0, closed="()")
     first = np.full((1, d), norm / math.sqrt(d))
     return Pairs("dummy", first, -first)
 

@@ -11,10 +11,9 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks, stats
 from ..attacks.gradient import RULES, Pairs, named
@@ -22,6 +21,7 @@ from ..mechanisms import GRADIENT
 from ..mechanisms.gradient import GradientMechanism
 from ..progress import Progress
 from ..rng import generator
+from ..stats import Rate, Trials
 from ..types import Array, Numbers, Rates, Word
 from .base import ALPHA, Auditor
 from .result import ErrorsResult, too_few
@@ -36,10 +36,15 @@ __all__ = [
 MAX_TRIALS = 10**9
 """Largest number of trials with both inputs together."""
 
+
 _CELLS = 2**21  # coordinates held in memory at once when real reports are made
 
 
-def epsilon_from_errors(fpr: ArrayLike, fnr: ArrayLike) -> Numbers:
+@checks.checked
+def epsilon_from_errors(
+    fpr: Annotated[Any, checks.rule(checks.reals, 0, 1)],
+    fnr: Annotated[Any, checks.rule(checks.reals, 0, 1)],
+) -> Numbers:
     """Return the smallest epsilon that allows two error rates (Equation 3).
 
     Parameters
@@ -52,14 +57,15 @@ def epsilon_from_errors(fpr: ArrayLike, fnr: ArrayLike) -> Numbers:
     float or array
         Infinite if one of the rates is 0.
     """
-    fpr, fnr = checks.reals("fpr", fpr, 0, 1), checks.reals("fnr", fnr, 0, 1)
     # a rule that always gives the same answer leads to 0/0 in one of the quotients
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.fmax(np.log1p(-fpr) - np.log(fnr), np.log1p(-fnr) - np.log(fpr))[()]
 
 
+@checks.checked
+@functools.lru_cache(maxsize=1024)
 def plugin_expectation(
-    fpr: float, fnr: float, first: int, second: int
+    fpr: Rate, fnr: Rate, first: Trials, second: Trials
 ) -> tuple[float, float, float]:
     """Return the exact mean and standard deviation of Equation 3 at known rates.
 
@@ -76,16 +82,6 @@ def plugin_expectation(
         Mean and standard deviation given that the estimate is finite, and the probability that it
         is infinite. The first two are NaN if the estimate is never finite.
     """
-    fpr, fnr = checks.real("fpr", fpr, 0, 1), checks.real("fnr", fnr, 0, 1)
-    return _plugin_expectation(
-        fpr, fnr, checks.integer("first", first, 1), checks.integer("second", second, 1)
-    )
-
-
-@functools.lru_cache(maxsize=1024)
-def _plugin_expectation(
-    fpr: float, fnr: float, first: int, second: int
-) -> tuple[float, float, float]:
     (fp, at_fp), (fn, at_fn) = stats.binomial_window(first, fpr), stats.binomial_window(second, fnr)
     value, mass = epsilon_from_errors(fp[:, None] / first, fn / second), np.outer(at_fp, at_fn)
     finite = np.isfinite(value)
@@ -98,7 +94,8 @@ def _plugin_expectation(
     return mean, math.sqrt(variance), float(mass[~finite].sum())
 
 
-def pooled(errors: Numbers, trials: int) -> Numbers:
+@checks.checked
+def pooled(errors: Numbers, trials: Trials) -> Numbers:
     """Estimate epsilon from all errors together, nearly without bias.
 
     The estimate ``logit(1 - (X + 1/2) / (K + 1))`` of X errors in K trials is always finite.
@@ -110,12 +107,12 @@ def pooled(errors: Numbers, trials: int) -> Numbers:
     trials : int
         Trials with both inputs together, at least 1.
     """
-    errors = stats.whole("errors", errors, checks.integer("trials", trials, 1))
+    errors = stats.whole("errors", errors, trials)
     return np.log((trials - errors + 0.5) / (errors + 0.5))
 
 
-def _errors(fp: Numbers, fn: Numbers, trials: int) -> tuple[Array, Array]:
-    checks.integer("trials", trials, 1)
+@checks.checked
+def _errors(fp: Numbers, fn: Numbers, trials: Trials) -> tuple[Array, Array]:
     return stats.whole("fp", fp, trials), stats.whole("fn", fn, trials)
 
 

@@ -25,6 +25,7 @@ from ..mechanisms import ASS, GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON, build
 from ..mechanisms.grr import SubsetSelection
 from ..rng import generator
+from ..stats import Delta, Trials
 from ..types import Word
 from .base import Auditor
 from .result import AuditResult, Row, finite, too_few
@@ -37,7 +38,6 @@ __all__ = [
 # fmt: on
 
 Records = Annotated[int, checks.rule(checks.integer, 2)]
-Delta = Annotated[float, checks.rule(checks.real, 0, 1, closed="[)")]
 
 PROTOCOLS: dict[str, type[GRR | FloorSS | OUE]] = {"GRR": GRR, "SS": FloorSS, "OUE": OUE}
 """The paper's protocols by name. Its SS rounds the subset size down."""
@@ -132,7 +132,7 @@ def estimate_sd(mechanism: SupportOracle, reports: int) -> float:
 @checks.checked
 def epsilon_interval(
     successes: int,
-    reports: Annotated[int, checks.rule(checks.integer, 1)],
+    reports: Trials,
     m: Records,
     protocol: str | None = None,
     *,

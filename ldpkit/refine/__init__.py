@@ -14,7 +14,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from ..mechanisms import (
     FrequencyOracle,
     make,
 )
-from ..mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, oracle, support_variance
+from ..mechanisms.base import Domain, Epsilon, oracle, support_variance
 from ..mechanisms.grr import inclusion_rates, response_rates
 from ..mechanisms.hashing import LocalHashing
 from ..mechanisms.unary import other_rate, threshold_rates
@@ -57,6 +57,8 @@ __all__ = [
 LAWS = ("exact", "published")
 """Success rates of local hashing: exact, or with the mean number of colliding values in place of
 their distribution."""
+
+Law = Annotated[str, checks.rule(checks.one_of, LAWS)]
 
 _MAX_GRID = 2**21
 
@@ -185,13 +187,14 @@ def _poisoning(attack: MaximalGain | None, k: int) -> MaximalGain:
     return attack
 
 
+@checks.checked
 def front(
-    family: str,
-    k: int,
-    epsilon: float,
+    family: Annotated[str, checks.rule(checks.one_of, FAMILIES)],
+    k: Domain,
+    epsilon: Epsilon,
     *,
     grid: ArrayLike | None = None,
-    law: str = "exact",
+    law: Law = "exact",
     poisoning: MaximalGain | None = None,
 ) -> Front:
     """Evaluate one family on a grid of its parameter.
@@ -221,10 +224,7 @@ def front(
     ValueError
         Naming the parameter, or the end of the grid that no mechanism accepts.
     """
-    chosen = FAMILIES[checks.one_of("family", family, FAMILIES)]
-    checks.one_of("law", law, LAWS)
-    k = checks.integer("k", k, 2, MAX_DOMAIN)
-    epsilon = checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
+    chosen = FAMILIES[family]
     if grid is None or (isinstance(grid, str) and grid == "published"):
         other = None if grid is None else chosen.published_grid
         points = (other or chosen.grid)(k, epsilon)
@@ -301,9 +301,10 @@ def build(name: str, k: int, epsilon: float, **options: Word) -> FrequencyOracle
     return make(name, k=k, epsilon=epsilon)
 
 
-def success(mechanism: FrequencyOracle, law: str = "exact") -> float:
+@checks.checked
+def success(mechanism: FrequencyOracle, law: Law = "exact") -> float:
     """Return the attacker's success rate of a frequency oracle; `front` describes `law`."""
-    if checks.one_of("law", law, LAWS) == "published" and isinstance(mechanism, LocalHashing):
+    if law == "published" and isinstance(mechanism, LocalHashing):
         p, g = mechanism.p, float(mechanism.g)
         if type(mechanism) is OLH:  # the paper's hash range is the real number e^eps + 1
             g = math.exp(mechanism.epsilon) + 1
