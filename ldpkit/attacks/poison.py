@@ -73,7 +73,8 @@ class MaximalGain(checks.Checked):
         """
         if isinstance(oracle(mechanism).report_type, Noisy):
             return math.inf
-        return float(self.gain(mechanism.p, mechanism.q, self.supported(mechanism)))
+        supported = self.supported(mechanism)  # refuses a mechanism without p and q
+        return float(self.gain(mechanism.p, mechanism.q, supported))
 
     def craft(
         self, mechanism: FrequencyOracle, count: int, rng: Rng, tries: int = 1000
