@@ -6,7 +6,7 @@ therefore changes the audit.
 
 import functools
 from dataclasses import dataclass, is_dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -224,7 +224,7 @@ def success_rate(mechanism: LocalRandomizer) -> float:
 
 
 @dataclass(frozen=True)
-class TwoValueTest(FixedEvent):
+class TwoValueTest(FixedEvent, checks.Checked):
     """The likelihood-ratio event: accept the reports that are the strongest evidence for the first
     value of the pair.
 
@@ -255,12 +255,8 @@ class TwoValueTest(FixedEvent):
     epsilon than the noisy vector, so that the test stays below the claim.
     """
 
-    threshold: float | None = None
+    threshold: Annotated[float | None, checks.real] = None
     name, reads = "tight", "score"
-
-    def __post_init__(self) -> None:
-        if self.threshold is not None:
-            checks.real("threshold", self.threshold)
 
     def choose(self, mechanism: LocalRandomizer, trials: int, tail: float) -> "TwoValueTest":
         """Return the test with the threshold that maximises the expected statistic.

@@ -37,22 +37,22 @@ __all__ = [
 ]
 # fmt: on
 
+Supporting = Annotated[
+    SupportOracle, checks.rule(checks.instance, SupportOracle, "a GRR, SS or OUE")
+]
 Records = Annotated[int, checks.rule(checks.integer, 2)]
 
 PROTOCOLS: dict[str, type[GRR | FloorSS | OUE]] = {"GRR": GRR, "SS": FloorSS, "OUE": OUE}
 """The paper's protocols by name. Its SS rounds the subset size down."""
 
 
-def rad_uniform(mechanism: SupportOracle) -> float:
+@checks.checked
+def rad_uniform(mechanism: Supporting) -> float:
     """Return the exact RAD of GRR, SS or OUE at a uniform prior (Examples 4.4 to 4.6).
 
     It is the largest advantage of any attack.
     """
-    return success_rate(_supporting(mechanism)) - 1 / mechanism.k
-
-
-def _supporting(mechanism: SupportOracle) -> SupportOracle:
-    return checks.instance("mechanism", mechanism, SupportOracle, "a GRR, SS or OUE")
+    return success_rate(mechanism) - 1 / mechanism.k
 
 
 @checks.checked
@@ -114,19 +114,20 @@ def invert_known(
     return 0.0 if excess(MIN_EPSILON) >= 0 else math.inf
 
 
-def estimate_sd(mechanism: SupportOracle, reports: int) -> float:
+@checks.checked
+def estimate_sd(mechanism: Supporting, reports: Trials) -> float:
     """Return the standard deviation of `invert_known` at `reports` reports, to first order.
 
     The derivative of SS is taken at a fixed subset size, that is, without the jumps.
     """
-    s = success_rate(_supporting(mechanism))
+    s = success_rate(mechanism)
     ends = [max(MIN_EPSILON, mechanism.epsilon - 1e-4), min(MAX_EPSILON, mechanism.epsilon + 1e-4)]
     if isinstance(mechanism, SubsetSelection):  # the subset size would jump
         near = [success_rate(ASS(mechanism.k, epsilon, mechanism.omega)) for epsilon in ends]
     else:
         near = [success_rate(replace(mechanism, epsilon=e)) for e in ends]  # type: ignore[type-var]  # it is a dataclass
     slope = (near[1] - near[0]) / (ends[1] - ends[0])
-    return math.sqrt(s * (1 - s) / checks.integer("reports", reports, 1)) / slope
+    return math.sqrt(s * (1 - s) / reports) / slope
 
 
 @checks.checked
