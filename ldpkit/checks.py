@@ -22,7 +22,7 @@ from .types import Array, ArrayLike
 __all__ = [
     "integer", "real", "reals", "numeric", "flag", "one_of", "instance", "columns", "generator",
     "masked", "unmasked", "values", "counts", "need", "fix", "rule", "bare", "Checked",
-    "checked"
+    "checked", "Generator"
 ]
 # fmt: on
 
@@ -287,3 +287,9 @@ def checked(function: Callable[Given, Value]) -> Callable[Given, Value]:
         return function(*given.args, **given.kwargs)
 
     return call
+
+
+Generator = Annotated[
+    np.random.Generator, rule(instance, np.random.Generator, "a numpy.random.Generator")
+]
+"""A generator of random numbers, as the type of an argument that is `checked`."""

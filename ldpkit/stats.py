@@ -204,7 +204,6 @@ def epsilon_lower(
         ``-inf`` if ``L <= delta``, because such counts imply no bound.
     """
     delta = checks.real("delta", delta, 0, 1, closed="[)")
-    trials = checks.integer("trials", trials, 1)
     low = _bound("tp", tp, trials, tail, upper=False)
     high = _bound("fp", fp, trials, tail, upper=True)
     with np.errstate(divide="ignore"):
@@ -214,7 +213,7 @@ def epsilon_lower(
 def epsilon_ceiling(trials: int, *, tail: float) -> float:
     """Largest possible value of `epsilon_lower`, for all true positives and no false positives
     (eps_OPT)."""
-    return float(epsilon_lower(checks.integer("trials", trials, 1), 0, trials, tail=tail))
+    return float(epsilon_lower(trials, 0, trials, tail=tail))
 
 
 @checks.checked

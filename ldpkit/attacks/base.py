@@ -115,12 +115,13 @@ class FixedEvent(Attack):
         """Return how the exact rates are computed, one of `ldpkit.reports.base.ROUTES`."""
         return str(getattr(handled(self, mechanism, self.reads), f"{self.reads}_route"))
 
+    @checks.checked
     def sample(
         self,
         mechanism: LocalRandomizer,
-        trials: int,
+        trials: Annotated[int, checks.rule(checks.integer, 0)],
         truth: bool,
-        rng: Rng,
+        rng: checks.Generator,
         pair: Pair | None = None,
     ) -> int:
         """Sample the number of acceptances among `trials` reports from the exact distribution.
@@ -135,8 +136,6 @@ class FixedEvent(Attack):
         pair : (int, int), optional
             As in `rates`.
         """
-        checks.generator(rng)
-        trials = checks.integer("trials", trials, 0)
         rates = self.rates(mechanism, pair)
         checks.need(
             distribution_known(mechanism),
@@ -169,7 +168,8 @@ class Guess(FixedEvent):
         handled(self, mechanism, self.reads)
         return self
 
-    def predict(self, mechanism: LocalRandomizer, reports: Reports, rng: Rng) -> Array:
+    @checks.checked
+    def predict(self, mechanism: LocalRandomizer, reports: Reports, rng: checks.Generator) -> Array:
         """Guess the value behind each report.
 
         Parameters
@@ -185,7 +185,6 @@ class Guess(FixedEvent):
         -------
         int array, shape (n,)
         """
-        checks.generator(rng)
         return handled(self, mechanism, self.reads).guess(mechanism.read(reports), rng)
 
     def accepts(self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng) -> Array:

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -157,8 +157,9 @@ def named(
 # --- rules ----------------------------------------------------------------------------------------
 
 
-def _own(mechanism: GradientMechanism) -> GradientMechanism:
-    return checks.instance("mechanism", mechanism, GradientMechanism, "a gradient mechanism")
+Randomiser = Annotated[
+    GradientMechanism, checks.rule(checks.instance, GradientMechanism, "a gradient mechanism")
+]
 
 
 class _Rule(ABC):
@@ -177,8 +178,15 @@ class _Rule(ABC):
     ) -> tuple[Array, Array]:
         """Return the rates of false positives and negatives of pairs of this `Pairs.shape`."""
 
+    @checks.checked
     def accepts(
-        self, mechanism: GradientMechanism, reports: Array, pair: tuple[Array, Array], rng: Rng
+        self,
+        mechanism: Randomiser,
+        reports: Array,
+        pair: Annotated[
+            Any, checks.rule(checks.instance, (tuple, list), "two arrays of gradients")
+        ],
+        rng: checks.Generator,
     ) -> Array:
         """Return whether the rule answers *first* on real reports; bool array (n,).
 
@@ -196,12 +204,8 @@ class _Rule(ABC):
         ValueError
             If a shape is wrong or a report or gradient is not finite.
         """
-        checks.generator(rng)
-        reports = _own(mechanism).rows("reports", reports)
-        gradients = [
-            mechanism.rows("pair", g)
-            for g in checks.instance("pair", pair, (tuple, list), "two arrays of gradients")
-        ]
+        reports = mechanism.rows("reports", reports)
+        gradients = [mechanism.rows("pair", g) for g in pair]
         checks.need(
             [len(g) for g in gradients] == [len(reports)] * 2,
             f"pair must hold two gradients for each of {len(reports)} reports, got"
@@ -221,22 +225,26 @@ class _Rule(ABC):
             mechanism, np.where(norms[0] > 0, one, -two), np.where(norms[1] > 0, two, -one), rng
         )
 
+    @checks.checked
     def sample(
-        self, mechanism: GradientMechanism, trials: int, pairs: Pairs, first: bool, rng: Rng
+        self,
+        mechanism: GradientMechanism,
+        trials: Annotated[int, checks.rule(checks.integer, 0)],
+        pairs: Pairs,
+        first: bool,
+        rng: checks.Generator,
     ) -> int:
         """Sample the number of answers *first* in `trials` trials from its exact distribution.
 
         All trials use the first gradients if `first` is set, and otherwise the second ones.
         """
-        checks.generator(rng)
         positive, negative = self.rates(mechanism, pairs)
-        return int(
-            rng.binomial(checks.integer("trials", trials, 0), 1 - positive if first else negative)
-        )
+        return int(rng.binomial(trials, 1 - positive if first else negative))
 
-    def rates(self, mechanism: GradientMechanism, pairs: Pairs) -> Rates:
+    @checks.checked
+    def rates(self, mechanism: Randomiser, pairs: Pairs) -> Rates:
         """Return the exact false-positive and false-negative rate over the pairs."""
-        one, two, angle = pairs.shape(_own(mechanism).clip)
+        one, two, angle = pairs.shape(mechanism.clip)
         positive, negative = self._rates(mechanism, one, two, angle)
         return float(np.mean(positive)), float(np.mean(negative))
 

@@ -76,8 +76,13 @@ class MaximalGain(checks.Checked):
         supported = self.supported(mechanism)  # refuses a mechanism without p and q
         return float(self.gain(mechanism.p, mechanism.q, supported))
 
+    @checks.checked
     def craft(
-        self, mechanism: FrequencyOracle, count: int, rng: Rng, tries: int = 1000
+        self,
+        mechanism: FrequencyOracle,
+        count: Annotated[int, checks.rule(checks.integer, 1)],
+        rng: checks.Generator,
+        tries: int = 1000,
     ) -> tuple[Array, int]:
         """Return the reports of `count` fake users.
 
@@ -95,10 +100,7 @@ class MaximalGain(checks.Checked):
         array, int
             The reports, and how many targets each of them supports.
         """
-        checks.generator(rng)
-        return mechanism.report_type.craft(
-            self._checked(mechanism), checks.integer("count", count, 1), rng, tries
-        )
+        return mechanism.report_type.craft(self._checked(mechanism), count, rng, tries)
 
     def simulate(
         self, mechanism: SupportOracle, values: Sequence[int] | Array, rng: Rng, tries: int = 1000

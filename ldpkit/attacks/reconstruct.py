@@ -15,6 +15,7 @@ Privacy", PVLDB 19(7), 2026, Definitions 2.3 and 4.1, Theorem 4.3, Algorithm 1.
 """
 
 from collections.abc import Iterator
+from typing import Annotated, Any
 
 import numpy as np
 import scipy
@@ -47,6 +48,9 @@ def checked_prior(prior: ArrayLike) -> Array:
     )
     checks.need(abs(prior.sum() - 1) <= 1e-9, f"prior must sum to 1, got {prior.sum():.12g}")
     return prior
+
+
+Prior = Annotated[Any, lambda _, prior: checked_prior(prior)]
 
 
 def checked_success(success: ArrayLike | None, m: int) -> Array:
@@ -86,7 +90,8 @@ def _game(
     return likelihood, prior, checked_success(success, m), _checked_side(side, m)
 
 
-def kappa(prior: ArrayLike, success: ArrayLike | None = None) -> tuple[float, float, float]:
+@checks.checked
+def kappa(prior: Prior, success: ArrayLike | None = None) -> tuple[float, float, float]:
     """Return the success probabilities without the output: ``(kappa, largest, smallest)``.
 
     Returns
@@ -97,7 +102,6 @@ def kappa(prior: ArrayLike, success: ArrayLike | None = None) -> tuple[float, fl
         Success probability of the best and of the worst constant guess. A guess
         may also be a record without prior mass.
     """
-    prior = checked_prior(prior)
     blind = prior @ checked_success(success, prior.size)
     return float((prior**2).sum()), float(blind.max()), float(blind.min())
 
@@ -128,7 +132,6 @@ def _scores(
     likelihood: Array, prior: Array, success: Array, side: Array, maximise: str
 ) -> Iterator[Array]:
     """Yield for every label the score of each guess on each output, shape (m, outputs)."""
-    checks.one_of("maximise", maximise, ("rad", "rero"))
     gain = likelihood if maximise == "rero" else likelihood - prior @ likelihood
     for label in range(side.max() + 1):
         here = side == label
@@ -161,13 +164,14 @@ def rad_exact(
     return float(sum(score.max(0).sum() for score in scores))
 
 
+@checks.checked
 def optimal_attack(
     likelihood: ArrayLike,
     prior: ArrayLike,
     success: ArrayLike | None = None,
     side: ArrayLike | None = None,
     *,
-    maximise: str = "rad",
+    maximise: Annotated[str, checks.rule(checks.one_of, ("rad", "rero"))] = "rad",
 ) -> Array:
     """Return the best guesses for every label and output (Algorithm 1).
 
@@ -189,8 +193,9 @@ def optimal_attack(
     return best / best.sum(1, keepdims=True)
 
 
+@checks.checked
 def attack_value(
-    attack: ArrayLike,
+    attack: Annotated[Any, checks.numeric],
     likelihood: ArrayLike,
     prior: ArrayLike,
     success: ArrayLike | None = None,
@@ -201,7 +206,6 @@ def attack_value(
     `attack` holds probabilities of guesses, as `optimal_attack` returns them.
     """
     likelihood, prior, success, side = _game(likelihood, prior, success, side)
-    attack = checks.numeric("attack", attack)
     shape = (int(side.max()) + 1, *likelihood.shape)
     checks.need(
         attack.shape == shape and np.allclose(attack.sum(1), 1),
@@ -212,7 +216,8 @@ def attack_value(
     return rero, rero - float(prior @ (hit @ (prior @ likelihood)))
 
 
-def posterior_gain(loglik: ArrayLike, prior: ArrayLike) -> Array:
+@checks.checked
+def posterior_gain(loglik: Annotated[Any, checks.reals], prior: Prior) -> Array:
     """Return posterior minus prior of every record, by which Algorithm 1 ranks the records.
 
     This holds for perfect reconstruction.
@@ -222,7 +227,6 @@ def posterior_gain(loglik: ArrayLike, prior: ArrayLike) -> Array:
     loglik : float array, shape (n, m)
         Log-likelihoods of the records for n outputs, up to a constant per output.
     """
-    prior, loglik = checked_prior(prior), checks.reals("loglik", loglik)
     checks.need(
         loglik.ndim == 2 and loglik.shape[1] == prior.size,
         f"loglik must have shape (n, {prior.size}), one column per record, got {loglik.shape}",
@@ -231,8 +235,12 @@ def posterior_gain(loglik: ArrayLike, prior: ArrayLike) -> Array:
         return scipy.special.softmax(loglik + np.log(prior), axis=1) - prior
 
 
+@checks.checked
 def score_runs(
-    gain: ArrayLike, truth: ArrayLike, prior: ArrayLike, side: ArrayLike | None = None
+    gain: Annotated[Any, checks.reals],
+    truth: ArrayLike,
+    prior: Prior,
+    side: ArrayLike | None = None,
 ) -> dict[str, float]:
     """Estimate ReRo and RAD at perfect reconstruction from simulated outputs.
 
@@ -257,7 +265,6 @@ def score_runs(
         estimates the RAD of the optimal attack with a far smaller variance; for
         other scores it has no meaning. Each has its standard error ``*_se``.
     """
-    prior, gain = checked_prior(prior), checks.reals("gain", gain)
     truth = checks.values(truth, prior.size, "truth")
     checks.need(
         gain.shape == (truth.size, prior.size) and truth.size >= 2,

@@ -241,9 +241,9 @@ class IntegerNoise(LocalRandomizer):
 
     sensitivity: int
 
-    def _users(self, values: ArrayLike, rng: Rng) -> tuple[Array, State]:
+    @checks.checked
+    def _users(self, values: ArrayLike, rng: checks.Generator) -> tuple[Array, State]:
         """The users' values and a first state, after checking the values and the generator."""
-        checks.generator(rng)
         return checks.values(values, self.sensitivity + 1), first_state(rng)
 
     def estimate(self, reports: ArrayLike) -> float:

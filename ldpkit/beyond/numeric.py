@@ -22,9 +22,9 @@ class NumberOracle(LocalRandomizer):
 
     low, high = -1, 1
 
-    def _numbers(self, values: ArrayLike, rng: Rng) -> Array:
+    @checks.checked
+    def _numbers(self, values: ArrayLike, rng: checks.Generator) -> Array:
         """The users' numbers, after checking them and the generator."""
-        checks.generator(rng)
         values = checks.reals("values", values, self.low, self.high)
         checks.need(
             values.ndim == 1,
