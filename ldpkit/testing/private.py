@@ -16,6 +16,9 @@ from . import plugin
 __all__ = ["assert_private"]
 
 
+_MOST = 10**12  # reports per input, because the time ends the audit
+
+
 def assert_private(
     client: Callable[..., Any],
     epsilon: float = 1.0,
@@ -67,8 +70,8 @@ def assert_private(
     name = getattr(client, "__name__", type(client).__name__)
     claimed: Any = {"values": inputs, "epsilon": epsilon, "delta": delta, "name": name}
     target = Client(client, report="any", **claimed)
-    most: Any = {"trials": 10**12, "max_time": time}  # the time ends the audit
-    audit = SequentialAudit(target, "learned", inputs=range(target.k), **most)
+    limits: Any = {"trials": _MOST, "max_time": time}
+    audit = SequentialAudit(target, "learned", inputs=range(target.k), **limits)
     _compile()
     with threadpool_limits(
         1
