@@ -22,7 +22,7 @@ from .. import checks, stats
 from ..rng import generator
 from ..types import Array, Rng, Row, Word
 from .base import Auditor
-from .result import AuditResult, too_few
+from .result import AuditResult, Claim, too_few
 
 __all__ = ["ESTIMATORS", "DistributionAudit", "audit_distributions", "statistic"]
 
@@ -350,7 +350,7 @@ class DistributionAudit(Compared):
     guess: Annotated[Array | None, checks.rule(checks.reals, 0, 1)] = None
     mechanism: str = "law"
     parameters: Row | None = None
-    claim: Annotated[float, lambda name, x: x if x == np.inf else checks.real(name, x, 0)] = np.inf
+    claim: Claim = np.inf
 
     def __post_init__(self) -> None:
         groups = [checks.numeric(n, getattr(self, n)).astype(float) for n in ("first", "second")]

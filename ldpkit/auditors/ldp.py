@@ -29,8 +29,7 @@ from .result import CLEAR, PairResult, in_the_clear, too_few
 __all__ = ["Audit"]
 
 _CHUNK = 2**18  # trials per stream, if rounds are simulated because their rates are unknown
-# reports per chunk of a client that makes one at a time, which may be slow
-_FEW_REPORTS = 2**8
+_FEW_REPORTS = 2**8  # per chunk of a client that makes one at a time, which may be slow
 # coordinates of real reports in memory at once, few enough for the cache of a core
 _REPORT_CELLS = 2**20
 SIDES = ("tp", "fp")

@@ -28,7 +28,7 @@ from ..rng import generator
 from ..stats import Delta, Trials
 from ..types import Word
 from .base import Auditor
-from .result import AuditResult, Row, finite, too_few
+from .result import AuditResult, Claim, Row, finite, too_few
 
 # fmt: off
 __all__ = [
@@ -196,13 +196,14 @@ class ReconstructionResult(AuditResult):
         )
 
 
+@checks.checked
 def rad_result(
     successes: int,
     reports: int,
     m: int,
     protocol: str | None = None,
     *,
-    claim: float = math.inf,
+    claim: Claim = math.inf,
     delta: float = 0.0,
     alpha: float = 0.02,
     **fields: Word,
@@ -224,8 +225,6 @@ def rad_result(
         ``epsilon_emp`` is the paper's estimate, which uses the protocol if one is given. ``lower``
         holds for every mechanism, and ``interval`` trusts the protocol.
     """
-    if claim != math.inf:
-        checks.real("claim", claim, 0)
     low, _ = epsilon_interval(successes, reports, m, alpha=alpha, delta=delta)
     advantage, claimed = successes / reports - 1 / m, math.isfinite(claim)
     known: Row = {"epsilon_emp": invert_blackbox(advantage, m, delta)}

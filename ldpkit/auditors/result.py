@@ -5,21 +5,26 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import scipy
 
-from .. import digests, stats
+from .. import checks, digests, stats
 from ..stats import down
 from ..types import Pair, Row
 from .report_html import Drawing, line, table
 
 # fmt: off
 __all__ = [
-    "CLEAR", "LEAST", "STATUSES", "AuditResult", "ErrorsResult", "PairResult", "Row", "finite",
-    "in_the_clear", "too_few"
+    "CLEAR", "Claim", "LEAST", "STATUSES", "AuditResult", "ErrorsResult", "PairResult", "Row",
+    "finite", "in_the_clear", "too_few"
 ]
 # fmt: on
+
+Claim = Annotated[
+    float, lambda name, claim: claim if claim == math.inf else checks.real(name, claim, 0)
+]
+"""A claimed epsilon, as the type of a field or argument that is checked; infinite if none is."""
 
 STATUSES = ("none found", "violation", "inconclusive", "not valid")
 """The values of `AuditResult.status`."""
