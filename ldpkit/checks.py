@@ -267,8 +267,12 @@ class Checked:
 
 
 def checked(function: Callable[Given, Value]) -> Callable[Given, Value]:
-    """Return a function whose arguments are checked before each call, as the fields of `Checked`:
-    a parameter of type ``Annotated[..., check]`` is set to the result of ``check(name, value)``."""
+    """Return the function with a check of its arguments before each call.
+
+    A parameter of type ``Annotated[..., check]`` is set to the result of ``check(name, value)``,
+    which raises ``ValueError`` for a value that is not allowed. ``None`` is allowed if it is the
+    default. `Checked` does the same for the fields of a dataclass.
+    """
     signature = inspect.signature(function)
     rules = [
         (name, check, p.default is None)
