@@ -45,11 +45,14 @@ Scale = Annotated[float, checks.rule(checks.real, 0, closed="()")]
 def _three_lines(epsilon: float, delta: float, tv: float) -> Tradeoff:
     """Return the largest of the three lines with slopes ``-e^eps``, -1 and ``-e^-eps``."""
 
-    def f(alpha: Numbers) -> Numbers:
-        return np.maximum.reduce([0 * alpha, 1 - delta - math.exp(epsilon) * alpha, 1 - tv - alpha,
-                                  math.exp(-epsilon) * (1 - delta - alpha)])  # fmt: skip
-
-    return f
+    return lambda alpha: np.maximum.reduce(
+        [
+            0 * alpha,
+            1 - delta - math.exp(epsilon) * alpha,
+            1 - tv - alpha,
+            math.exp(-epsilon) * (1 - delta - alpha),
+        ]
+    )
 
 
 @checks.checked
