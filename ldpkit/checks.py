@@ -1,16 +1,18 @@
 """Validation of parameters: one clear error that names parameter, value and allowed range.
 
 Public constructors and functions call these checks before any work, so that kernels may assume
-valid inputs. A frozen dataclass states the check of a field in the field's type, see `Checked`.
+valid inputs. A frozen dataclass states the check of a field in the field's type, see `Checked`, and
+a function that of a parameter, see `checked`.
 """
 
 import dataclasses
 import functools
+import inspect
 import math
 import numbers
 import sys
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -19,11 +21,13 @@ from .types import Array, ArrayLike
 # fmt: off
 __all__ = [
     "integer", "real", "reals", "numeric", "flag", "one_of", "instance", "columns", "generator",
-    "masked", "unmasked", "values", "counts", "need", "fix", "rule", "bare", "Checked"
+    "masked", "unmasked", "values", "counts", "need", "fix", "rule", "bare", "Checked",
+    "checked", "Generator"
 ]
 # fmt: on
 
 Value = TypeVar("Value")
+Given = ParamSpec("Given")
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
@@ -258,3 +262,36 @@ class Checked:
             value = getattr(self, name)
             if value is not None or not optional:
                 fix(self, **{name: check(name, value)})
+
+
+def checked(function: Callable[Given, Value]) -> Callable[Given, Value]:
+    """Return the function with a check of its arguments before each call.
+
+    A parameter of type ``Annotated[..., check]`` is set to the result of ``check(name, value)``,
+    which raises ``ValueError`` for a value that is not allowed. ``None`` is allowed if it is the
+    default. `Checked` does the same for the fields of a dataclass.
+    """
+    signature = inspect.signature(function)
+    rules = [
+        (name, check, p.default is None)
+        for name, p in signature.parameters.items()
+        if get_origin(p.annotation) is Annotated
+        for check in get_args(p.annotation)[1:]
+    ]
+
+    @functools.wraps(function)
+    def call(*args: Given.args, **named: Given.kwargs) -> Value:
+        given = signature.bind(*args, **named)
+        for name, check, optional in rules:
+            value = given.arguments.get(name)
+            if name in given.arguments and (value is not None or not optional):
+                given.arguments[name] = check(name, value)
+        return function(*given.args, **given.kwargs)
+
+    return call
+
+
+Generator = Annotated[
+    np.random.Generator, rule(instance, np.random.Generator, "a numpy.random.Generator")
+]
+"""A generator of random numbers, as the type of an argument that is `checked`."""

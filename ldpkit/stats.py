@@ -16,6 +16,7 @@ Pearson (1934).
 import math
 from collections.abc import Callable
 from decimal import ROUND_FLOOR, Decimal
+from typing import Annotated
 
 import numpy as np
 import scipy  # its submodules load on first use, which keeps the command line quick
@@ -23,20 +24,16 @@ import scipy  # its submodules load on first use, which keeps the command line q
 from . import checks
 from .types import Array, ArrayLike, Numbers, Rates
 
+# fmt: off
 __all__ = [
-    "TAILS",
-    "confidence",
-    "down",
-    "significance",
-    "tail_mass",
-    "whole",
-    "clopper_pearson",
-    "epsilon_lower",
-    "epsilon_ceiling",
-    "binomial_window",
-    "expected_epsilon",
-    "epsilon_buehler",
+    "TAILS", "confidence", "down", "significance", "tail_mass", "whole", "clopper_pearson",
+    "epsilon_lower", "epsilon_ceiling", "binomial_window", "expected_epsilon", "epsilon_buehler",
 ]
+# fmt: on
+
+Rate = Annotated[float, checks.rule(checks.real, 0, 1)]
+Delta = Annotated[float, checks.rule(checks.real, 0, 1, closed="[)")]
+Trials = Annotated[int, checks.rule(checks.integer, 1)]
 
 TAILS = {"published": 4, "valid": 2}
 """Divisor of alpha that gives the mass of one tail, by convention.
@@ -98,8 +95,10 @@ def clopper_pearson(count: ArrayLike, trials: int, tail: float) -> tuple[Numbers
     ValueError
         If a count lies outside ``0..trials``, or `tail` outside its range.
     """
-    lower, upper = (_bound("count", count, trials, tail, upper=side) for side in (False, True))
-    return lower, upper
+    return (
+        _bound("count", count, trials, tail, upper=False),
+        _bound("count", count, trials, tail, upper=True),
+    )
 
 
 def _bound(name: str, count: ArrayLike, trials: int, tail: float, *, upper: bool) -> Numbers:
@@ -129,56 +128,43 @@ def _beta_quantile(a: Array, b: Array, tail: float, upper: bool) -> Array:
     parameters from `_MANY` on, the error is below 1e-12. For smaller parameters an iteration
     improves the result.
     """
-    odds, least = np.empty(a.shape), np.minimum(a, b)
-    few, some = least < _FEW, least < _MANY * max(1.0, (scipy.special.ndtri(tail) / 7) ** 2)
-    inverse = scipy.special.betainccinv if upper else scipy.special.betaincinv
-    odds[few] = scipy.special.logit(inverse(a[few], b[few], tail))
-    if not few.all():
-        odds[~few] = _expanded_odds(a[~few], b[~few], tail, upper)
-    if some.any():
-        odds[some] = _improved_odds(odds[some], a[some], b[some], tail, upper)
-    return scipy.special.expit(odds)
-
-
-def _expanded_odds(a: Array, b: Array, tail: float, upper: bool) -> Array:
-    """Quantile of ``ln(X / (1 - X))`` for ``X ~ Beta(a, b)``, from its first four cumulants."""
-    mean = scipy.special.psi(a) - scipy.special.psi(b)
-    zeta = scipy.special.zeta  # `polygamma` is the same but slower
-    variance, third, fourth = (
-        zeta(2, a) + zeta(2, b),
-        2 * (zeta(3, b) - zeta(3, a)),
-        6 * (zeta(4, a) + zeta(4, b)),
-    )
-    skew, excess = third / variance**1.5, fourth / variance**2
-    z = scipy.special.ndtri(tail) * (-1 if upper else 1)
-    bend = skew * (z * z - 1) / 6 + excess * (z**3 - 3 * z) / 24 - skew**2 * (2 * z**3 - 5 * z) / 36
-    return mean + np.sqrt(variance) * (z + bend)
-
-
-def _improved_odds(odds: Array, a: Array, b: Array, tail: float, upper: bool) -> Array:
-    """Improve logarithmic odds by Halley's iteration for the root of ``ln(probability / tail)``;
-    each step triples the number of correct digits."""
     special, sign = scipy.special, -1 if upper else 1
-    for _ in range(8):
-        x = special.expit(odds)
+    normal, least = special.ndtri(tail), np.minimum(a, b)
+    few, some = least < _FEW, least < _MANY * max(1.0, (normal / 7) ** 2)
+    odds = np.empty(a.shape)
+    inverse = special.betainccinv if upper else special.betaincinv
+    odds[few] = special.logit(inverse(a[few], b[few], tail))
+    if not few.all():
+        odds[~few] = _expanded_odds(a[~few], b[~few], normal * sign)
+    a, b, found = a[some], b[some], odds[some]
+    # Halley's iteration for the root of ln(probability / tail) triples the correct digits
+    for _ in range(8 if some.any() else 0):
+        x = special.expit(found)
         with np.errstate(all="ignore"):  # odds with x = 0 or 1 are not changed
             mass = (special.betaincc if upper else special.betainc)(a, b, x)
-            slope = (
-                sign
-                * np.exp(
-                    a * special.log_expit(odds)
-                    + b * special.log_expit(-odds)
-                    - special.betaln(a, b)
-                )
-                / mass
+            density = np.exp(
+                a * special.log_expit(found) + b * special.log_expit(-found) - special.betaln(a, b)
             )
+            slope = sign * density / mass
             newton = np.log(mass / tail) / slope
-            step = newton / (1 - newton * (a * special.expit(-odds) - b * x - slope) / 2)
+            step = newton / (1 - newton * (a * special.expit(-found) - b * x - slope) / 2)
         step = np.where(np.isfinite(step), step, 0.0)
-        odds = odds - step
+        found = found - step
         if np.all(np.abs(step) * np.sqrt(np.minimum(a, b)) < 1e-5):  # in standard deviations
             break
-    return odds
+    odds[some] = found
+    return special.expit(odds)
+
+
+def _expanded_odds(a: Array, b: Array, z: float) -> Array:
+    """Quantile of ``ln(X / (1 - X))`` for ``X ~ Beta(a, b)``, from its first four cumulants and
+    the normal quantile z."""
+    mean = scipy.special.psi(a) - scipy.special.psi(b)
+    zeta = scipy.special.zeta  # `polygamma` is the same but slower
+    variance, third = zeta(2, a) + zeta(2, b), 2 * (zeta(3, b) - zeta(3, a))
+    skew, excess = third / variance**1.5, 6 * (zeta(4, a) + zeta(4, b)) / variance**2
+    bend = skew * (z * z - 1) / 6 + excess * (z**3 - 3 * z) / 24 - skew**2 * (2 * z**3 - 5 * z) / 36
+    return mean + np.sqrt(variance) * (z + bend)
 
 
 def whole(name: str, count: Numbers, trials: int) -> Array:
@@ -218,26 +204,24 @@ def epsilon_lower(
         ``-inf`` if ``L <= delta``, because such counts imply no bound.
     """
     delta = checks.real("delta", delta, 0, 1, closed="[)")
-    trials = checks.integer("trials", trials, 1)
     low = _bound("tp", tp, trials, tail, upper=False)
     high = _bound("fp", fp, trials, tail, upper=True)
-    return _log_excess(low, delta) - np.log(high)
-
-
-def _log_excess(low: ArrayLike, delta: float) -> Numbers:
-    """``ln(low - delta)``, or ``-inf`` if ``low <= delta``."""
-    low = np.asarray(low, float)
-    excess = np.maximum(low - delta, 0.0)
-    return np.log(excess, out=np.full(low.shape, -np.inf), where=low > delta)[()]
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
 
 
 def epsilon_ceiling(trials: int, *, tail: float) -> float:
     """Largest possible value of `epsilon_lower`, for all true positives and no false positives
     (eps_OPT)."""
-    return float(epsilon_lower(checks.integer("trials", trials, 1), 0, trials, tail=tail))
+    return float(epsilon_lower(trials, 0, trials, tail=tail))
 
 
-def binomial_window(n: int, rate: float, width: float = 10.0) -> tuple[Array, Array]:
+@checks.checked
+def binomial_window(
+    n: Annotated[int, checks.rule(checks.integer, 0)],
+    rate: Rate,
+    width: Annotated[float, checks.rule(checks.real, 0, closed="()")] = 10.0,
+) -> tuple[Array, Array]:
     """Counts and probabilities of ``Binomial(n, rate)`` in a window around the mean.
 
     Returns
@@ -249,8 +233,6 @@ def binomial_window(n: int, rate: float, width: float = 10.0) -> tuple[Array, Ar
         Their probabilities, normalised to the sum 1; at the default width counts of total
         probability below 1e-20 are left out.
     """
-    n, rate = checks.integer("n", n, 0), checks.real("rate", rate, 0, 1)
-    checks.real("width", width, 0, closed="()")
     spread = width * math.sqrt(n * rate * (1 - rate)) + 2 * width
     counts = np.arange(
         max(0, math.floor(n * rate - spread)), min(n, math.ceil(n * rate + spread)) + 1
@@ -302,8 +284,9 @@ def _log_moments(rate: float, trials: int, log_bound: Callable[[Array], Array]) 
     return mean, float((mass * (logs - mean) ** 2).sum())
 
 
+@checks.checked
 def expected_epsilon(
-    tpr: float, fpr: float, trials: int, delta: float = 0.0, *, tail: float
+    tpr: Rate, fpr: Rate, trials: Trials, delta: Delta = 0.0, *, tail: float
 ) -> Rates:
     """Exact mean and standard deviation of the audit statistic at known rates.
 
@@ -324,12 +307,13 @@ def expected_epsilon(
         ``(-inf, nan)`` if the counts imply no bound (``L <= delta``) with a probability above
         1e-12.
     """
-    tpr, fpr = checks.real("tpr", tpr, 0, 1), checks.real("fpr", fpr, 0, 1)
-    delta = checks.real("delta", delta, 0, 1, closed="[)")
-    trials = checks.integer("trials", trials, 1)
-    up, var_up = _log_moments(
-        tpr, trials, lambda t: _log_excess(_bound("count", t, trials, tail, upper=False), delta)
-    )
+
+    def shown(count: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            low = _bound("count", count, trials, tail, upper=False)
+            return np.asarray(np.log(np.maximum(low - delta, 0.0)))
+
+    up, var_up = _log_moments(tpr, trials, shown)
     down, var_down = _log_moments(
         fpr, trials, lambda f: np.log(_bound("count", f, trials, tail, upper=True))
     )
@@ -338,10 +322,9 @@ def expected_epsilon(
 
 def down(x: float, places: int = 4) -> str:
     """Write a lower bound with `places` decimals, rounded down so that it remains a bound."""
-    step = Decimal(1).scaleb(-places)
     if not math.isfinite(x) or abs(x) >= 1e15:  # too large for decimals
         return f"{x:g}"
-    return f"{Decimal(x).quantize(step, ROUND_FLOOR):f}"
+    return f"{Decimal(x).quantize(Decimal(1).scaleb(-places), ROUND_FLOOR):f}"
 
 
 # --- the bound from both counts together ----------------------------------------------------------
@@ -387,7 +370,14 @@ def _least(b: Array, wanted: float, n: int, delta: float, z: float) -> Array:
     return high
 
 
-def epsilon_buehler(tp: int, fp: int, trials: int, alpha: float, delta: float = 0.0) -> float:
+@checks.checked
+def epsilon_buehler(
+    tp: int,
+    fp: int,
+    trials: Annotated[int, checks.rule(checks.integer, 1, MOST_TRIALS)],
+    alpha: Annotated[float, checks.rule(checks.real, LEAST_ALPHA, 1, closed="[)")],
+    delta: Delta = 0.0,
+) -> float:
     """Bound that exceeds the true epsilon with probability at most alpha, and is sharper than the
     bound from two separate bounds of rates.
 
@@ -413,11 +403,7 @@ def epsilon_buehler(tp: int, fp: int, trials: int, alpha: float, delta: float = 
         Bound, at least 0. It needs about a third fewer reports than `epsilon_lower` to
         exceed the same value.
     """
-    n = checks.integer("trials", trials, 1, MOST_TRIALS)
-    a = checks.integer("tp", tp, 0, n)
-    b = checks.integer("fp", fp, 0, n)
-    delta = checks.real("delta", delta, 0, 1, closed="[)")
-    alpha = checks.real("alpha", alpha, LEAST_ALPHA, 1, closed="[)")
+    n, a, b = trials, checks.integer("tp", tp, 0, trials), checks.integer("fp", fp, 0, trials)
     z = -float(scipy.special.ndtri(min(alpha, 0.49)))
     near = b + np.arange(min(n - b, math.ceil(z * z) + 10) + 1)  # larger ones are less extreme
     observed = float(_order(np.float64(a), near, n, delta, z).max())
@@ -458,8 +444,7 @@ def epsilon_buehler(tp: int, fp: int, trials: int, alpha: float, delta: float = 
 
     def quickly_possible(epsilon: float) -> bool:
         """Faster version of `possible` for a few rates only."""
-        tails = tail(np.minimum(math.exp(epsilon) * few + delta, 1), few)
-        return bool(tails.max() > alpha)
+        return bool(tail(np.minimum(math.exp(epsilon) * few + delta, 1), few).max() > alpha)
 
     under, over = 0.0, 0.5
     while over < 700 and not quickly_possible(over):
@@ -468,10 +453,9 @@ def epsilon_buehler(tp: int, fp: int, trials: int, alpha: float, delta: float = 
         middle = (under + over) / 2
         under, over = (under, middle) if quickly_possible(middle) else (middle, over)
     spread = math.sqrt(1 / (a + 0.5) + 1 / (b + 0.5))
-    for step in (0.01, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0):
-        if under > step * spread and not possible(under - step * spread):
-            return under - step * spread
-    return 0.0
+    steps = (0.01, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0)
+    lower = (under - step * spread for step in steps if under > step * spread)
+    return next((epsilon for epsilon in lower if not possible(epsilon)), 0.0)
 
 
 def _edges(n: int, low: float, high: float) -> Array:

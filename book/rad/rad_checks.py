@@ -8,7 +8,8 @@ import pandas as pd
 from ldpbook import paper_values
 from ldpkit.attacks.reconstruct import finite_distribution, rad_exact
 from ldpkit.auditors import calibrate
-from ldpkit.auditors.rad import PROTOCOLS, rad_audit, rad_uniform, rero_epsilon
+from ldpkit.auditors.calibration import rero_epsilon
+from ldpkit.auditors.rad import PROTOCOLS, rad_audit, rad_uniform
 from ldpkit.mechanisms import OUE
 from ldpkit.mechanisms.histogram import gaussian_sigma
 from ldpkit.rng import generator

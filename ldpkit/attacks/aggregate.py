@@ -13,6 +13,7 @@ Source: Guerra-Balboa et al., PVLDB 19(7), 2026, section 7.2 (Figure 4).
 """
 
 import math
+from typing import Annotated
 
 import numpy as np
 
@@ -125,8 +126,14 @@ def laplace_sum_exact(
     return rero, rero - second
 
 
+@checks.checked
 def laplace_sum_runs(
-    prior: ArrayLike, eta: int, epsilon: float, *, runs: int, rng: Rng
+    prior: ArrayLike,
+    eta: int,
+    epsilon: float,
+    *,
+    runs: Annotated[int, checks.rule(checks.integer, 2)],
+    rng: checks.Generator,
 ) -> dict[str, float]:
     """Estimate ReRo and RAD of Algorithm 1 from simulated outputs.
 
@@ -143,9 +150,8 @@ def laplace_sum_runs(
     dict
         ``rero``, ``rad`` and their standard errors ``*_se``.
     """
-    checks.generator(rng)
     prior, eta, scale = _checked(prior, eta, epsilon)
-    hits, blinds = np.empty(checks.integer("runs", runs, 2)), np.empty(runs)
+    hits, blinds = np.empty(runs), np.empty(runs)
     mean, variance = np.zeros(2), np.zeros(2)
     for z in np.flatnonzero(prior):
         _runs(prior, eta, scale, int(z), runs, rng, hits, blinds)

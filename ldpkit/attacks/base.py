@@ -6,28 +6,22 @@ therefore changes the audit.
 
 import functools
 from dataclasses import dataclass, is_dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from .. import checks
-from ..mechanisms import LocalRandomizer
-from ..mechanisms.base import distribution_known
+from ..mechanisms.base import LocalRandomizer, distribution_known
 from ..reports import ReportType
 from ..stats import epsilon_lower, expected_epsilon
 from ..types import Array, Pair, Rates, Reports, Rng
 
+# fmt: off
 __all__ = [
-    "Attack",
-    "FixedEvent",
-    "Guess",
-    "Learned",
-    "TwoValueTest",
-    "able",
-    "audited",
-    "handled",
-    "success_rate",
+    "ATTACKS", "Attack", "FixedEvent", "Guess", "Learned", "TwoValueTest", "able", "audited",
+    "handled", "make", "success_rate"
 ]
+# fmt: on
 
 
 @runtime_checkable
@@ -121,12 +115,13 @@ class FixedEvent(Attack):
         """Return how the exact rates are computed, one of `ldpkit.reports.base.ROUTES`."""
         return str(getattr(handled(self, mechanism, self.reads), f"{self.reads}_route"))
 
+    @checks.checked
     def sample(
         self,
         mechanism: LocalRandomizer,
-        trials: int,
+        trials: Annotated[int, checks.rule(checks.integer, 0)],
         truth: bool,
-        rng: Rng,
+        rng: checks.Generator,
         pair: Pair | None = None,
     ) -> int:
         """Sample the number of acceptances among `trials` reports from the exact distribution.
@@ -141,8 +136,6 @@ class FixedEvent(Attack):
         pair : (int, int), optional
             As in `rates`.
         """
-        checks.generator(rng)
-        trials = checks.integer("trials", trials, 0)
         rates = self.rates(mechanism, pair)
         checks.need(
             distribution_known(mechanism),
@@ -175,7 +168,8 @@ class Guess(FixedEvent):
         handled(self, mechanism, self.reads)
         return self
 
-    def predict(self, mechanism: LocalRandomizer, reports: Reports, rng: Rng) -> Array:
+    @checks.checked
+    def predict(self, mechanism: LocalRandomizer, reports: Reports, rng: checks.Generator) -> Array:
         """Guess the value behind each report.
 
         Parameters
@@ -191,7 +185,6 @@ class Guess(FixedEvent):
         -------
         int array, shape (n,)
         """
-        checks.generator(rng)
         return handled(self, mechanism, self.reads).guess(mechanism.read(reports), rng)
 
     def accepts(self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng) -> Array:
@@ -230,7 +223,7 @@ def success_rate(mechanism: LocalRandomizer) -> float:
 
 
 @dataclass(frozen=True)
-class TwoValueTest(FixedEvent):
+class TwoValueTest(FixedEvent, checks.Checked):
     """The likelihood-ratio event: accept the reports that are the strongest evidence for the first
     value of the pair.
 
@@ -261,12 +254,8 @@ class TwoValueTest(FixedEvent):
     epsilon than the noisy vector, so that the test stays below the claim.
     """
 
-    threshold: float | None = None
+    threshold: Annotated[float | None, checks.real] = None
     name, reads = "tight", "score"
-
-    def __post_init__(self) -> None:
-        if self.threshold is not None:
-            checks.real("threshold", self.threshold)
 
     def choose(self, mechanism: LocalRandomizer, trials: int, tail: float) -> "TwoValueTest":
         """Return the test with the threshold that maximises the expected statistic.
@@ -284,8 +273,9 @@ class TwoValueTest(FixedEvent):
         form = handled(self, mechanism, self.reads)
         if self.threshold is not None or len(form.thresholds()) == 1:
             return self
-        delta = mechanism.published_delta
-        return TwoValueTest(_best_threshold(form, mechanism.pair(), trials, delta, tail))
+        return TwoValueTest(
+            _best_threshold(form, mechanism.pair(), trials, mechanism.published_delta, tail)
+        )
 
     def _threshold(self, form: ReportType) -> float:
         """Return the smallest score of the event; refuse a test that needs `choose` first."""
@@ -325,3 +315,15 @@ class Learned:
     """Learn events from all entries of reports, in a sequential audit; see `ldpkit.sequential`."""
 
     name = "learned"
+
+
+ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (Guess(), TwoValueTest())}
+"""The attacks by name."""
+
+
+def make(name: str | Attack | Learned) -> Any:
+    """Return the attack called `name`, or the attack that is given."""
+    if isinstance(name, (Attack, Learned)):
+        return name
+    known = {**ATTACKS, Learned.name: Learned()}
+    return known[checks.one_of("attack", name, known)]

@@ -10,9 +10,12 @@ The lune rule is ours. It accepts the reports with the largest likelihood ratio.
 """
 
 import math
+import zipfile
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -20,7 +23,12 @@ from .. import checks
 from ..mechanisms.gradient import GradientMechanism
 from ..types import Array, Rates, Rng
 
-__all__ = ["Pairs", "dummy", "Cosine", "Lune", "RULES"]
+__all__ = ["ADVERSARIES", "Pairs", "dummy", "named", "read", "Cosine", "Lune", "RULES"]
+
+ADVERSARIES = ("dummy", "file")
+"""Names of the adversaries: ``dummy`` needs no network, and ``file`` reads a file."""
+
+Positive = Annotated[float, checks.rule(checks.real, 0, closed="()")]
 
 # --- pairs of gradients ---------------------------------------------------------------------------
 
@@ -85,28 +93,73 @@ class Pairs:
             angles[i] = 2 * math.atan2(np.linalg.norm(u - v), np.linalg.norm(u + v))
         return angles
 
-    def shape(self, clip: float) -> tuple[Array, Array, Array]:
+    @checks.checked
+    def shape(self, clip: Positive) -> tuple[Array, Array, Array]:
         """Return ``min(1, norm / clip)`` of both gradients, and their angle; three arrays (M,)."""
-        clip = checks.real("clip", clip, 0, closed="()")
         one, two = (np.minimum(1, norms / clip) for norms in self.norms)
         return one, two, self.angles
 
 
-def dummy(d: int, norm: float = 1.0) -> Pairs:
+@checks.checked
+def dummy(d: Annotated[int, checks.rule(checks.integer, 2)], norm: Positive = 1.0) -> Pairs:
     """Return the pair that needs no model: a gradient with equal entries, and its negative.
 
     Both have length `norm`.
     """
-    d, norm = checks.integer("d", d, 2), checks.real("norm", norm, 0, closed="()")
     first = np.full((1, d), norm / math.sqrt(d))
     return Pairs("dummy", first, -first)
+
+
+def read(path: str) -> Pairs:
+    """Read pairs of gradients from a file of NumPy (``.npz``).
+
+    The file holds the arrays ``first`` and ``second``, each of shape (M, d).
+
+    Raises
+    ------
+    ValueError
+        If the file is invalid, if a small file would unpack to more than 128 MiB, or if its arrays
+        are no `Pairs`.
+    """
+    try:
+        checks.need(Path(path).is_file(), "no regular file is there")
+        with zipfile.ZipFile(path) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+        small = size <= max(2**27, 4 * Path(path).stat().st_size)
+        checks.need(small, f"it unpacks to {size:,} bytes")
+        with np.load(path, allow_pickle=False) as file:
+            first, second = file["first"], file["second"]
+    except Exception as error:  # because a damaged file can make NumPy raise any exception
+        raise ValueError(
+            "pairs must be a file of NumPy (.npz) with the arrays first and second, each of shape"
+            f" (pairs, d), got {path}: {error}"
+        ) from None
+    return Pairs("file", first, second)
+
+
+def named(
+    adversary: str, dimension: int | None = None, norm: float = 1.0, pairs: str | None = None
+) -> Pairs:
+    """Return the pairs of an adversary, one of `ADVERSARIES`, from the options of an audit."""
+    own = checks.one_of("adversary", adversary, ADVERSARIES) == "dummy"
+    checks.need(
+        own == (pairs is None),
+        f"pairs must be given with the adversary file, and only then, got {pairs!r}",
+    )
+    for name, value, default in (("dimension", dimension, None), ("norm", norm, 1.0)):
+        checks.need(
+            own or value == default, f"{name} belongs to the adversary dummy, got {value!r}"
+        )
+    # by default as many entries as the parameters of a small network
+    return dummy(4810 if dimension is None else dimension, norm) if pairs is None else read(pairs)
 
 
 # --- rules ----------------------------------------------------------------------------------------
 
 
-def _own(mechanism: GradientMechanism) -> GradientMechanism:
-    return checks.instance("mechanism", mechanism, GradientMechanism, "a gradient mechanism")
+Randomiser = Annotated[
+    GradientMechanism, checks.rule(checks.instance, GradientMechanism, "a gradient mechanism")
+]
 
 
 class _Rule(ABC):
@@ -125,8 +178,15 @@ class _Rule(ABC):
     ) -> tuple[Array, Array]:
         """Return the rates of false positives and negatives of pairs of this `Pairs.shape`."""
 
+    @checks.checked
     def accepts(
-        self, mechanism: GradientMechanism, reports: Array, pair: tuple[Array, Array], rng: Rng
+        self,
+        mechanism: Randomiser,
+        reports: Array,
+        pair: Annotated[
+            Any, checks.rule(checks.instance, (tuple, list), "two arrays of gradients")
+        ],
+        rng: checks.Generator,
     ) -> Array:
         """Return whether the rule answers *first* on real reports; bool array (n,).
 
@@ -144,12 +204,8 @@ class _Rule(ABC):
         ValueError
             If a shape is wrong or a report or gradient is not finite.
         """
-        checks.generator(rng)
-        reports = _own(mechanism).rows("reports", reports)
-        gradients = [
-            mechanism.rows("pair", g)
-            for g in checks.instance("pair", pair, (tuple, list), "two arrays of gradients")
-        ]
+        reports = mechanism.rows("reports", reports)
+        gradients = [mechanism.rows("pair", g) for g in pair]
         checks.need(
             [len(g) for g in gradients] == [len(reports)] * 2,
             f"pair must hold two gradients for each of {len(reports)} reports, got"
@@ -169,22 +225,26 @@ class _Rule(ABC):
             mechanism, np.where(norms[0] > 0, one, -two), np.where(norms[1] > 0, two, -one), rng
         )
 
+    @checks.checked
     def sample(
-        self, mechanism: GradientMechanism, trials: int, pairs: Pairs, first: bool, rng: Rng
+        self,
+        mechanism: GradientMechanism,
+        trials: Annotated[int, checks.rule(checks.integer, 0)],
+        pairs: Pairs,
+        first: bool,
+        rng: checks.Generator,
     ) -> int:
         """Sample the number of answers *first* in `trials` trials from its exact distribution.
 
         All trials use the first gradients if `first` is set, and otherwise the second ones.
         """
-        checks.generator(rng)
         positive, negative = self.rates(mechanism, pairs)
-        return int(
-            rng.binomial(checks.integer("trials", trials, 0), 1 - positive if first else negative)
-        )
+        return int(rng.binomial(trials, 1 - positive if first else negative))
 
-    def rates(self, mechanism: GradientMechanism, pairs: Pairs) -> Rates:
+    @checks.checked
+    def rates(self, mechanism: Randomiser, pairs: Pairs) -> Rates:
         """Return the exact false-positive and false-negative rate over the pairs."""
-        one, two, angle = pairs.shape(_own(mechanism).clip)
+        one, two, angle = pairs.shape(mechanism.clip)
         positive, negative = self._rates(mechanism, one, two, angle)
         return float(np.mean(positive)), float(np.mean(negative))
 

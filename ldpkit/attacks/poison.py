@@ -12,8 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from .. import checks
-from ..mechanisms import FrequencyOracle, SupportOracle
-from ..mechanisms.base import oracle
+from ..mechanisms.base import FrequencyOracle, SupportOracle, oracle
 from ..reports import Noisy
 from ..types import Array, Numbers, Rates, Rng
 
@@ -74,11 +73,16 @@ class MaximalGain(checks.Checked):
         """
         if isinstance(oracle(mechanism).report_type, Noisy):
             return math.inf
-        supported = self.supported(mechanism)
+        supported = self.supported(mechanism)  # refuses a mechanism without p and q
         return float(self.gain(mechanism.p, mechanism.q, supported))
 
+    @checks.checked
     def craft(
-        self, mechanism: FrequencyOracle, count: int, rng: Rng, tries: int = 1000
+        self,
+        mechanism: FrequencyOracle,
+        count: Annotated[int, checks.rule(checks.integer, 1)],
+        rng: checks.Generator,
+        tries: int = 1000,
     ) -> tuple[Array, int]:
         """Return the reports of `count` fake users.
 
@@ -96,9 +100,7 @@ class MaximalGain(checks.Checked):
         array, int
             The reports, and how many targets each of them supports.
         """
-        checks.generator(rng)
-        targets = self._checked(mechanism)
-        return mechanism.report_type.craft(targets, checks.integer("count", count, 1), rng, tries)
+        return mechanism.report_type.craft(self._checked(mechanism), count, rng, tries)
 
     def simulate(
         self, mechanism: SupportOracle, values: Sequence[int] | Array, rng: Rng, tries: int = 1000
@@ -114,9 +116,8 @@ class MaximalGain(checks.Checked):
         genuine = mechanism.perturb(values, rng)
         fakes = round(len(values) * self.share / (1 - self.share))
         crafted, supported = self.craft(mechanism, fakes, rng, tries)
-        before = mechanism.estimate(genuine)
-        after = mechanism.estimate(np.concatenate([genuine, crafted]))
-        share, frequency = fakes / (fakes + len(values)), np.mean(np.asarray(values) < self.targets)
-        actual = MaximalGain(share, self.targets, float(frequency))
-        expected = float(actual.gain(mechanism.p, mechanism.q, supported))
-        return float((after - before)[: self.targets].sum()), expected
+        poisoned = mechanism.estimate(np.concatenate([genuine, crafted]))
+        gain = (poisoned - mechanism.estimate(genuine))[: self.targets].sum()
+        frequency = float(np.mean(np.asarray(values) < self.targets))
+        actual = MaximalGain(fakes / (fakes + len(values)), self.targets, frequency)
+        return float(gain), float(actual.gain(mechanism.p, mechanism.q, supported))

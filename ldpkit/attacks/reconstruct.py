@@ -15,13 +15,13 @@ Privacy", PVLDB 19(7), 2026, Definitions 2.3 and 4.1, Theorem 4.3, Algorithm 1.
 """
 
 from collections.abc import Iterator
+from typing import Annotated, Any
 
 import numpy as np
 import scipy
 
 from .. import checks
-from ..mechanisms import FrequencyOracle
-from ..mechanisms.base import oracle
+from ..mechanisms.base import FrequencyOracle, oracle
 from ..types import Array, ArrayLike, Rates
 
 __all__ = [
@@ -33,8 +33,6 @@ __all__ = [
     "posterior_gain",
     "score_runs",
 ]
-
-_TIE = 1e-12  # scores that are closer than this differ by rounding only
 
 
 def checked_prior(prior: ArrayLike) -> Array:
@@ -50,6 +48,9 @@ def checked_prior(prior: ArrayLike) -> Array:
     )
     checks.need(abs(prior.sum() - 1) <= 1e-9, f"prior must sum to 1, got {prior.sum():.12g}")
     return prior
+
+
+Prior = Annotated[Any, lambda _, prior: checked_prior(prior)]
 
 
 def checked_success(success: ArrayLike | None, m: int) -> Array:
@@ -89,7 +90,8 @@ def _game(
     return likelihood, prior, checked_success(success, m), _checked_side(side, m)
 
 
-def kappa(prior: ArrayLike, success: ArrayLike | None = None) -> tuple[float, float, float]:
+@checks.checked
+def kappa(prior: Prior, success: ArrayLike | None = None) -> tuple[float, float, float]:
     """Return the success probabilities without the output: ``(kappa, largest, smallest)``.
 
     Returns
@@ -100,7 +102,6 @@ def kappa(prior: ArrayLike, success: ArrayLike | None = None) -> tuple[float, fl
         Success probability of the best and of the worst constant guess. A guess
         may also be a record without prior mass.
     """
-    prior = checked_prior(prior)
     blind = prior @ checked_success(success, prior.size)
     return float((prior**2).sum()), float(blind.max()), float(blind.min())
 
@@ -131,7 +132,6 @@ def _scores(
     likelihood: Array, prior: Array, success: Array, side: Array, maximise: str
 ) -> Iterator[Array]:
     """Yield for every label the score of each guess on each output, shape (m, outputs)."""
-    checks.one_of("maximise", maximise, ("rad", "rero"))
     gain = likelihood if maximise == "rero" else likelihood - prior @ likelihood
     for label in range(side.max() + 1):
         here = side == label
@@ -160,17 +160,18 @@ def rad_exact(
     ValueError
         If a shape does not fit, or a row or the prior is no probability vector.
     """
-    game = _game(likelihood, prior, success, side)
-    return float(sum(score.max(0).sum() for score in _scores(*game, "rad")))
+    scores = _scores(*_game(likelihood, prior, success, side), "rad")
+    return float(sum(score.max(0).sum() for score in scores))
 
 
+@checks.checked
 def optimal_attack(
     likelihood: ArrayLike,
     prior: ArrayLike,
     success: ArrayLike | None = None,
     side: ArrayLike | None = None,
     *,
-    maximise: str = "rad",
+    maximise: Annotated[str, checks.rule(checks.one_of, ("rad", "rero"))] = "rad",
 ) -> Array:
     """Return the best guesses for every label and output (Algorithm 1).
 
@@ -188,12 +189,13 @@ def optimal_attack(
         sorted order. A guess outside the class of the label means to abstain.
     """
     scores = _scores(*_game(likelihood, prior, success, side), maximise)
-    best = np.array([score >= score.max(0) - _TIE for score in scores])
+    best = np.array([score >= score.max(0) - 1e-12 for score in scores])  # ties but for rounding
     return best / best.sum(1, keepdims=True)
 
 
+@checks.checked
 def attack_value(
-    attack: ArrayLike,
+    attack: Annotated[Any, checks.numeric],
     likelihood: ArrayLike,
     prior: ArrayLike,
     success: ArrayLike | None = None,
@@ -204,7 +206,6 @@ def attack_value(
     `attack` holds probabilities of guesses, as `optimal_attack` returns them.
     """
     likelihood, prior, success, side = _game(likelihood, prior, success, side)
-    attack = checks.numeric("attack", attack)
     shape = (int(side.max()) + 1, *likelihood.shape)
     checks.need(
         attack.shape == shape and np.allclose(attack.sum(1), 1),
@@ -215,7 +216,8 @@ def attack_value(
     return rero, rero - float(prior @ (hit @ (prior @ likelihood)))
 
 
-def posterior_gain(loglik: ArrayLike, prior: ArrayLike) -> Array:
+@checks.checked
+def posterior_gain(loglik: Annotated[Any, checks.reals], prior: Prior) -> Array:
     """Return posterior minus prior of every record, by which Algorithm 1 ranks the records.
 
     This holds for perfect reconstruction.
@@ -225,7 +227,6 @@ def posterior_gain(loglik: ArrayLike, prior: ArrayLike) -> Array:
     loglik : float array, shape (n, m)
         Log-likelihoods of the records for n outputs, up to a constant per output.
     """
-    prior, loglik = checked_prior(prior), checks.reals("loglik", loglik)
     checks.need(
         loglik.ndim == 2 and loglik.shape[1] == prior.size,
         f"loglik must have shape (n, {prior.size}), one column per record, got {loglik.shape}",
@@ -234,8 +235,12 @@ def posterior_gain(loglik: ArrayLike, prior: ArrayLike) -> Array:
         return scipy.special.softmax(loglik + np.log(prior), axis=1) - prior
 
 
+@checks.checked
 def score_runs(
-    gain: ArrayLike, truth: ArrayLike, prior: ArrayLike, side: ArrayLike | None = None
+    gain: Annotated[Any, checks.reals],
+    truth: ArrayLike,
+    prior: Prior,
+    side: ArrayLike | None = None,
 ) -> dict[str, float]:
     """Estimate ReRo and RAD at perfect reconstruction from simulated outputs.
 
@@ -260,7 +265,6 @@ def score_runs(
         estimates the RAD of the optimal attack with a far smaller variance; for
         other scores it has no meaning. Each has its standard error ``*_se``.
     """
-    prior, gain = checked_prior(prior), checks.reals("gain", gain)
     truth = checks.values(truth, prior.size, "truth")
     checks.need(
         gain.shape == (truth.size, prior.size) and truth.size >= 2,
@@ -279,7 +283,6 @@ def score_runs(
         "counted": guessed[rows, truth] - guessed @ prior,
         "posterior": total,
     }
-    means = {name: float(values.mean()) for name, values in samples.items()}
-    return means | {
+    return {name: float(values.mean()) for name, values in samples.items()} | {
         f"{name}_se": float(v.std(ddof=1) / truth.size**0.5) for name, v in samples.items()
     }

@@ -1,23 +1,24 @@
-"""The base class of all audits: a frozen object that is checked when it is made.
+"""The base classes of all audits: a frozen object that is checked when it is made.
 
 An audit draws random numbers only when it is run.
 """
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, MISSING, dataclass, fields
 from typing import Annotated, Any, ClassVar, Self
 
-from .. import checks, stats
+from .. import checks, mechanisms, stats
 from ..rng import derive
-from ..types import Row, Word
+from ..types import Pair, Row, Word
 from .result import AuditResult
 
-__all__ = ["ALPHA", "Auditor"]
+__all__ = ["ALPHA", "Auditor", "PairAudit", "makeable"]
 
 ALPHA = 0.01
 """Significance of every audit unless another one is given."""
+
+_WIDEST = 2**26  # coordinates of a real report
 
 
 @dataclass(frozen=True)
@@ -53,24 +54,26 @@ class Auditor(checks.Checked, ABC):
         ValueError
             If a field without default is missing, or if a parameter is unknown or out of range.
         """
-        own = {f.name: f for f in dataclasses.fields(cls) if f.init}
+        own = {f.name: f.default for f in fields(cls) if f.init}
         if "mechanism" in own:
             own.pop("delta", None)  # a parameter of the mechanism
-        for name, field in own.items():
-            needed = field.default is dataclasses.MISSING and name not in words
-            checks.need(not needed, f"audit needs {name}; its parameters are {', '.join(own)}")
+        for name, default in own.items():
+            checks.need(
+                name in words or default is not MISSING,
+                f"audit needs {name}; its parameters are {', '.join(own)}",
+            )
         given = {name: words.pop(name) for name in own if name in words}
         if "mechanism" in own:
-            given["mechanism"] = cls.target(given["mechanism"], **words)
-        elif words:
-            checks.one_of("parameter", next(iter(words)), own)
+            return cls(**given | {"mechanism": cls.target(given["mechanism"], **words)})
+        for name in words:
+            checks.one_of("parameter", name, own)
         return cls(**given)
 
     @classmethod
     def known(cls, options: Row) -> Row:
         """Return the options of an audit, after checking that its class has them."""
         for name in options:
-            checks.one_of("option", name, [f.name for f in dataclasses.fields(cls) if f.init])
+            checks.one_of("option", name, [f.name for f in fields(cls) if f.init])
         return options
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
@@ -111,3 +114,41 @@ class Auditor(checks.Checked, ABC):
             As `rows` returns them.
         """
         return cls.of(**words).rows(runs, seed)
+
+
+@dataclass(frozen=True)
+class PairAudit(Auditor):
+    """Base of the audits that tell two inputs apart with one or several attacks."""
+
+    mechanism: Any
+    attack: Any = "guess"
+    _: KW_ONLY
+    delta: Annotated[float | None, checks.rule(checks.real, 0, 1, closed="[)")] = None
+    faithful: Annotated[bool, checks.flag] = False
+    pair: Pair | None = None
+    both: Annotated[bool, checks.flag] = True
+
+    @property
+    def named(self) -> Sequence[Any]:
+        """The attacks, at least one."""
+        several = self.attack if isinstance(self.attack, (list, tuple)) else [self.attack]
+        checks.need(several, f"attack must name at least one attack, got {self.attack!r}")
+        return several
+
+    @classmethod
+    def target(cls, name: str, **parameters: Word) -> mechanisms.LocalRandomizer:
+        """Return the mechanism of a name, or the client of a ``"module:function"``.
+
+        The parameters are those of the mechanism or client.
+        """
+        own = isinstance(name, str) and ":" in name
+        return (mechanisms.client.named if own else mechanisms.make)(name, **parameters)
+
+
+def makeable(mechanism: mechanisms.LocalRandomizer) -> None:
+    """Refuse a mechanism whose single report does not fit into memory."""
+    checks.need(
+        mechanism.width <= _WIDEST,
+        f"real reports must have at most {_WIDEST:,} coordinates, got {mechanism.width:,} of"
+        f" {mechanism.name}: sample from its exact distribution, or take fewer values",
+    )

@@ -22,7 +22,7 @@ from .. import checks, stats
 from ..rng import generator
 from ..types import Array, Rng, Row, Word
 from .base import Auditor
-from .result import AuditResult, too_few
+from .result import AuditResult, Claim, too_few
 
 __all__ = ["ESTIMATORS", "DistributionAudit", "audit_distributions", "statistic"]
 
@@ -31,6 +31,10 @@ ESTIMATORS = ("released", "printed", "valid", "split", "pooled")
 
 HALVED = ("split", "pooled")
 """Estimators that choose on the first half of the users and judge on the second half."""
+
+Estimator = Annotated[str, checks.rule(checks.one_of, ESTIMATORS)]
+Minimum = Annotated[int, checks.rule(checks.integer, 1)]
+Variation = Annotated[float | None, checks.rule(checks.real, 0)]
 
 
 def _frequent(counts: Array, variation: float) -> Array:
@@ -49,15 +53,16 @@ def _frequent(counts: Array, variation: float) -> Array:
     return np.isin(np.arange(counts.size), order[: reached[0] + 1 if reached.size else None])
 
 
+@checks.checked
 def statistic(
-    first: Array,
-    second: Array,
-    users: int,
-    estimator: str = "released",
+    first: Annotated[Array, checks.numeric],
+    second: Annotated[Array, checks.numeric],
+    users: Annotated[int, checks.rule(checks.integer, 1)],
+    estimator: Estimator = "released",
     *,
-    alpha: float = 0.05,
-    minimum: int = 5,
-    variation: float | None = None,
+    alpha: Annotated[float, lambda _, alpha: stats.significance(alpha)] = 0.05,
+    minimum: Minimum = 5,
+    variation: Variation = None,
 ) -> tuple[float, int]:
     """Estimate epsilon from the counts of all outputs in two groups.
 
@@ -104,13 +109,6 @@ def statistic(
     ValueError
         If a parameter is out of range, or if the counts have other shapes.
     """
-    stats.significance(alpha)
-    checks.one_of("estimator", estimator, ESTIMATORS)
-    checks.integer("minimum", minimum, 1)
-    checks.integer("users", users, 1)
-    if variation is not None:
-        checks.real("variation", variation, 0)
-    first, second = checks.numeric("first", first), checks.numeric("second", second)
     checks.need(
         first.ndim == 2 and first.shape[1:] == second.shape[1:] and first.size,
         "first and second must be counts (halves, outputs) of the same outputs, got"
@@ -153,7 +151,7 @@ def _halved(
         f"split and pooled need counts of two halves of the users, got {len(first)} and"
         f" {len(second)}",
     )
-    best: tuple[float, int, tuple[int, int] | None] = -np.inf, -1, None
+    best = -np.inf, -1, 0.0  # bound in the first half, output, bound in the second half
     for up, down in ((first, second), (second, first)):
         order = np.argsort(-(up[0] + 1) / (down[0] + 1), kind="stable")
         counts = [up[0][order], down[0][order]]
@@ -161,34 +159,24 @@ def _halved(
         if pooled:  # a few hundred thresholds suffice
             ends = np.unique(np.geomspace(1, order.size, 400).astype(int)) - 1
             counts = [np.cumsum(side)[ends] for side in counts]
-        tail = alpha / (4 * ends.size)  # a larger tail would let rare outputs win by chance
-        bound = stats.epsilon_lower(counts[0], counts[1], users // 2, tail=tail)
+        # a larger tail would let rare outputs win by chance
+        bound = stats.epsilon_lower(counts[0], counts[1], users // 2, tail=alpha / (4 * ends.size))
         winner = int(np.argmax(bound))
         if bound[winner] > best[0]:
             chosen = order[: ends[winner] + 1] if pooled else order[winner]
-            best = (
-                bound[winner],
-                int(order[ends[winner]]),
-                (up[1][chosen].sum(), down[1][chosen].sum()),
-            )
-    value = stats.epsilon_lower(*best[2], users - users // 2, tail=alpha / 2) if best[2] else 0.0
-    return max(0.0, float(value)), best[1]
+            hits = up[1][chosen].sum(), down[1][chosen].sum()
+            value = float(stats.epsilon_lower(*hits, users - users // 2, tail=alpha / 2))
+            best = bound[winner], int(order[ends[winner]]), value
+    return max(0.0, best[2]), best[1]
 
 
 Groups = list[list[Array]]  # pairs of counts to compare, each with one row per half of the users
 
 
 class Draw:
-    """Sample the counts of a group of users, or compute their expected values.
+    """Sample the counts of a group of users, or compute their expected values without a generator.
 
-    Parameters
-    ----------
-    users : int
-        Users per group.
-    halves : bool
-        Whether the counts have one row per half of the users, instead of one row.
-    rng : numpy.random.Generator or None
-        Without a generator, the counts are expected values.
+    The counts have one row, or with `halves` one row per half of the users.
     """
 
     def __init__(self, users: int, halves: bool, rng: Rng | None) -> None:
@@ -232,9 +220,9 @@ class Compared(Auditor):
 
     _: KW_ONLY
     trials: int = 10**8
-    estimator: Annotated[str, checks.rule(checks.one_of, ESTIMATORS)] = "released"
-    minimum: Annotated[int, checks.rule(checks.integer, 1)] = 5
-    variation: Annotated[float | None, checks.rule(checks.real, 0)] = None
+    estimator: Estimator = "released"
+    minimum: Minimum = 5
+    variation: Variation = None
     last: Annotated[bool, checks.flag] = False
     limits: tuple[float, ...] = field(init=False, repr=False, compare=False)
 
@@ -259,8 +247,8 @@ class Compared(Auditor):
         super().__post_init__()
         halves = self.estimator in HALVED
         checks.fix(self, trials=checks.integer("trials", self.trials, 1 + halves, 10**12))
-        expected = self.play(Draw(self.trials, halves, None))
-        checks.fix(self, limits=tuple(_limit(*groups[0]) for groups in expected))
+        rounds = self.play(Draw(self.trials, halves, None))
+        checks.fix(self, limits=tuple(_limit(*groups[0]) for groups in rounds))
 
     def run(self, seed: int = 1) -> list[AuditResult]:
         """Sample the counts of every round, and bound epsilon by them.
@@ -279,8 +267,8 @@ class Compared(Auditor):
             replaces it.
         """
         start, halves = time.perf_counter(), self.estimator in HALVED
-        rng = generator(seed, "kv", *self.stream, halves)
-        sampled = list(self.play(Draw(self.trials, halves, rng)))
+        draw = Draw(self.trials, halves, generator(seed, "kv", *self.stream, halves))
+        sampled = list(self.play(draw))
         seconds = (time.perf_counter() - start) / len(sampled)
         rounds = list(enumerate(zip(sampled, self.limits), 1))
         return [
@@ -317,9 +305,9 @@ class Compared(Auditor):
                 fields["claim"],
                 "users per group",
             )
-        more = {"estimator": self.estimator, "round": number}
+        fields["parameters"] |= {"estimator": self.estimator, "round": number}
         return AuditResult(
-            **fields | {"parameters": fields["parameters"] | more},
+            **fields,
             trials=trials,
             alpha=self.alpha,
             seed=seed,
@@ -328,8 +316,6 @@ class Compared(Auditor):
             rates={"first_rate": counts[0] / trials, "second_rate": counts[1] / trials},
             epsilon_emp=value,
             lower=max(bounds),
-            exact=None,
-            exact_sd=None,
             limit=limit,
             inconclusive=weak,
             seconds=seconds,
@@ -355,11 +341,6 @@ class DistributionAudit(Compared):
         compared.
     mechanism, parameters, claim
         Fields of the results. The random stream depends on mechanism, parameters and attack.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range. The message names it.
     """
 
     first: ArrayLike
@@ -369,34 +350,31 @@ class DistributionAudit(Compared):
     guess: Annotated[Array | None, checks.rule(checks.reals, 0, 1)] = None
     mechanism: str = "law"
     parameters: Row | None = None
-    claim: float = np.inf
+    claim: Claim = np.inf
 
     def __post_init__(self) -> None:
-        distributions = [
-            checks.numeric(name, getattr(self, name)).astype(float) for name in ("first", "second")
-        ]
-        first, second = distributions
-        sound = all((x >= 0).all() and abs(x.sum() - 1) <= 1e-9 for x in distributions)
-        if first.ndim != 1 or first.shape != second.shape or not sound:
-            got = " and ".join(f"shape {x.shape} adding to {x.sum():g}" for x in distributions)
-            raise ValueError(
-                "first and second must be probabilities of the same outputs, each adding to 1, got"
-                f" {got}"
-            )
+        groups = [checks.numeric(n, getattr(self, n)).astype(float) for n in ("first", "second")]
+        (first, second), guess = groups, groups[0] if self.guess is None else self.guess
+        got = " and ".join(f"shape {x.shape} adding to {x.sum():g}" for x in groups)
         checks.need(
-            np.shape(first if self.guess is None else self.guess) == first.shape,
-            f"guess must hold one probability for each of the {first.size} outputs, got shape"
-            f" {np.shape(first if self.guess is None else self.guess)}",
+            first.ndim == 1
+            and first.shape == second.shape
+            and all((x >= 0).all() and abs(x.sum() - 1) <= 1e-9 for x in groups),
+            "first and second must be probabilities of the same outputs, each adding to 1, got"
+            f" {got}",
         )
-        if self.claim != np.inf:
-            checks.real("claim", self.claim, 0)
+        checks.need(
+            np.shape(guess) == first.shape,
+            f"guess must hold one probability for each of the {first.size} outputs, got shape"
+            f" {np.shape(guess)}",
+        )
         checks.fix(self, first=first, second=second, parameters=dict(self.parameters or {}))
         super().__post_init__()
 
     def described(self, number: int) -> Row:
         return {
             "mechanism": self.mechanism,
-            "parameters": self.parameters,
+            "parameters": dict(self.parameters or {}),
             "attack": self.attack,
             "claim": float(self.claim),
         }

@@ -9,50 +9,42 @@ stated level.
 import functools
 import math
 import time
-import zipfile
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks, stats
-from ..attacks import gradient as crafts
-from ..attacks.gradient import RULES, Pairs
+from ..attacks.gradient import RULES, Pairs, named
 from ..mechanisms import GRADIENT
 from ..mechanisms.gradient import GradientMechanism
 from ..progress import Progress
 from ..rng import generator
-from ..types import Array, Numbers, Rates, Row, Word
+from ..stats import Rate, Trials
+from ..types import Array, Numbers, Rates, Word
 from .base import ALPHA, Auditor
-from .result import AuditResult, too_few
+from .result import ErrorsResult, too_few
 
 # fmt: off
 __all__ = [
-    "GradientAudit", "audit_gradient", "read", "ADVERSARIES",
+    "GradientAudit", "audit_gradient",
     "epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled", "lower_sides"
 ]
 # fmt: on
 
-ADVERSARIES = ("dummy", "file")
-"""Names of the adversaries: ``dummy`` needs no network, and ``file`` reads a file."""
-
 MAX_TRIALS = 10**9
 """Largest number of trials with both inputs together."""
 
-_DUMMY = 4810  # dimension of the dummy gradient, as many as the parameters of a small network
-_UNPACKED = 2**27  # bytes to which even a small file of pairs may unpack
+
 _CELLS = 2**21  # coordinates held in memory at once when real reports are made
 
-Bound = Callable[..., Numbers]
 
-
-# --- estimates and bounds -------------------------------------------------------------------------
-
-
-def epsilon_from_errors(fpr: ArrayLike, fnr: ArrayLike) -> Numbers:
+@checks.checked
+def epsilon_from_errors(
+    fpr: Annotated[Any, checks.rule(checks.reals, 0, 1)],
+    fnr: Annotated[Any, checks.rule(checks.reals, 0, 1)],
+) -> Numbers:
     """Return the smallest epsilon that allows two error rates (Equation 3).
 
     Parameters
@@ -65,14 +57,15 @@ def epsilon_from_errors(fpr: ArrayLike, fnr: ArrayLike) -> Numbers:
     float or array
         Infinite if one of the rates is 0.
     """
-    fpr, fnr = checks.reals("fpr", fpr, 0, 1), checks.reals("fnr", fnr, 0, 1)
     # a rule that always gives the same answer leads to 0/0 in one of the quotients
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.fmax(np.log1p(-fpr) - np.log(fnr), np.log1p(-fnr) - np.log(fpr))[()]
 
 
+@checks.checked
+@functools.lru_cache(maxsize=1024)
 def plugin_expectation(
-    fpr: float, fnr: float, first: int, second: int
+    fpr: Rate, fnr: Rate, first: Trials, second: Trials
 ) -> tuple[float, float, float]:
     """Return the exact mean and standard deviation of Equation 3 at known rates.
 
@@ -89,16 +82,6 @@ def plugin_expectation(
         Mean and standard deviation given that the estimate is finite, and the probability that it
         is infinite. The first two are NaN if the estimate is never finite.
     """
-    fpr, fnr = checks.real("fpr", fpr, 0, 1), checks.real("fnr", fnr, 0, 1)
-    return _plugin_expectation(
-        fpr, fnr, checks.integer("first", first, 1), checks.integer("second", second, 1)
-    )
-
-
-@functools.lru_cache(maxsize=1024)
-def _plugin_expectation(
-    fpr: float, fnr: float, first: int, second: int
-) -> tuple[float, float, float]:
     (fp, at_fp), (fn, at_fn) = stats.binomial_window(first, fpr), stats.binomial_window(second, fnr)
     value, mass = epsilon_from_errors(fp[:, None] / first, fn / second), np.outer(at_fp, at_fn)
     finite = np.isfinite(value)
@@ -107,14 +90,12 @@ def _plugin_expectation(
         return math.nan, math.nan, 1.0
     # without BLAS, whose order of summation depends on the number of threads
     mean = float((value * kept).sum() / kept.sum())
-    return (
-        mean,
-        math.sqrt(float(((value - mean) ** 2 * kept).sum() / kept.sum())),
-        float(mass[~finite].sum()),
-    )
+    variance = float(((value - mean) ** 2 * kept).sum() / kept.sum())
+    return mean, math.sqrt(variance), float(mass[~finite].sum())
 
 
-def pooled(errors: Numbers, trials: int) -> Numbers:
+@checks.checked
+def pooled(errors: Numbers, trials: Trials) -> Numbers:
     """Estimate epsilon from all errors together, nearly without bias.
 
     The estimate ``logit(1 - (X + 1/2) / (K + 1))`` of X errors in K trials is always finite.
@@ -126,12 +107,12 @@ def pooled(errors: Numbers, trials: int) -> Numbers:
     trials : int
         Trials with both inputs together, at least 1.
     """
-    errors = stats.whole("errors", errors, checks.integer("trials", trials, 1))
+    errors = stats.whole("errors", errors, trials)
     return np.log((trials - errors + 0.5) / (errors + 0.5))
 
 
-def _errors(fp: Numbers, fn: Numbers, trials: int) -> tuple[Array, Array]:
-    trials = checks.integer("trials", trials, 1)
+@checks.checked
+def _errors(fp: Numbers, fn: Numbers, trials: Trials) -> tuple[Array, Array]:
     return stats.whole("fp", fp, trials), stats.whole("fn", fn, trials)
 
 
@@ -160,8 +141,8 @@ def lower_pooled(
     float or array
         ``-inf`` if the counts imply no bound.
     """
-    errors = _errors(fp, fn, trials)
-    high = stats.clopper_pearson(sum(errors), 2 * trials, stats.significance(alpha, 0.25))[1]
+    errors, tail = sum(_errors(fp, fn, trials)), stats.significance(alpha, 0.25)
+    high = stats.clopper_pearson(errors, 2 * trials, tail)[1]
     with np.errstate(divide="ignore"):
         return np.log(
             np.maximum((1 - checks.real("delta", delta, 0, 1, closed="[)")) / high - 1, 0)
@@ -196,25 +177,6 @@ BOUNDS = {"pooled": lower_pooled, "sides": lower_sides}
 """The valid bounds by the names that `ldpkit.attacks.gradient.RULES` refer to."""
 
 
-class ErrorsResult(AuditResult):
-    """Result of an audit by error rates.
-
-    The papers count the trials with both inputs together, and so does the ``trials`` of `row`.
-    """
-
-    @property
-    def total(self) -> int:
-        """Number of trials with both inputs together."""
-        return 2 * self.trials
-
-    def row(self) -> Row:
-        """Flatten as `AuditResult.row` does; ``per_input`` is the number of trials per input."""
-        return super().row() | {"trials": self.total, "per_input": self.trials}
-
-
-# --- audits ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class ErrorsAudit(Auditor):
     """Base of the audits by the error rates of a rule."""
@@ -228,33 +190,20 @@ class ErrorsAudit(Auditor):
         fp: int,
         fn: int,
         rates: Rates,
-        bound: Bound,
+        bound: Callable[..., Numbers],
         *,
         claim: float,
         delta: float = 0.0,
         estimates: dict[str, float] | None = None,
         **fields: Word,
     ) -> ErrorsResult:
-        """Return the result of these errors.
+        """Return the result of so many errors with the first and with the second input.
 
-        Parameters
-        ----------
-        fp, fn : int
-            Errors with the first and with the second input, each in `trials` trials.
-        rates : (float, float)
-            Exact false-positive and false-negative rate.
-        bound : callable
-            One of `BOUNDS`.
-        claim, delta : float
-            The claimed guarantee.
-        estimates : dict, optional
-            Further estimates. By default the probability that the paper's estimate is infinite.
-        **fields
-            Other fields of the result.
+        `rates` are the exact error rates, and `bound` is one of `BOUNDS`. The default of further
+        `estimates` is the probability that the paper's estimate is infinite.
         """
         trials, total = self.trials, 2 * self.trials
         exact, exact_sd, infinite = plugin_expectation(*rates, trials, trials)
-        guess = {"pooled": float(pooled(fp + fn, total))}
         return ErrorsResult(
             trials=trials,
             alpha=self.alpha,
@@ -268,42 +217,15 @@ class ErrorsAudit(Auditor):
             claim=claim,
             delta=delta,
             limit=float(epsilon_from_errors(*rates)),
-            estimates=guess | (estimates or {"infinite": infinite}),
+            estimates={
+                "pooled": float(pooled(fp + fn, total)),
+                **(estimates or {"infinite": infinite}),
+            },
             inconclusive=too_few(
                 lambda n: float(bound(0, 0, n // 2, self.alpha, delta)), total, claim, "trials"
             ),
             **fields,
         )
-
-
-def read(path: str) -> Pairs:
-    """Read pairs of gradients from a file of NumPy (``.npz``).
-
-    The file holds the arrays ``first`` and ``second``, each of shape (M, d).
-
-    Raises
-    ------
-    ValueError
-        If the file is invalid, if a small file would unpack to more than 128 MiB, or if its arrays
-        are no `Pairs`.
-    """
-    try:
-        checks.need(Path(path).is_file(), "no regular file is there")
-        with zipfile.ZipFile(path) as archive:
-            size = sum(part.file_size for part in archive.infolist())
-        most = max(_UNPACKED, 4 * Path(path).stat().st_size)
-        checks.need(size <= most, f"it unpacks to {size:,} bytes")
-        with np.load(path, allow_pickle=False) as file:
-            first, second = file["first"], file["second"]
-    except Exception as error:  # because a damaged file can make NumPy raise any exception
-        raise ValueError(
-            "pairs must be a file of NumPy (.npz) with the arrays first and second, each of shape"
-            f" (pairs, d), got {path}: {error}"
-        ) from None
-    return Pairs("file", first, second)
-
-
-_RANDOMISER = checks.rule(checks.instance, GradientMechanism, "a randomiser of gradients")
 
 
 @dataclass(frozen=True)
@@ -334,7 +256,10 @@ class GradientAudit(ErrorsAudit):
         If a parameter is out of range. The message names it.
     """
 
-    mechanism: Annotated[GradientMechanism, _RANDOMISER]
+    mechanism: Annotated[
+        GradientMechanism,
+        checks.rule(checks.instance, GradientMechanism, "a randomiser of gradients"),
+    ]
     pairs: Annotated[Pairs, checks.rule(checks.instance, Pairs, "Pairs of gradients")]
     attack: Annotated[str, checks.rule(checks.one_of, RULES)] = "cosine"
     _: KW_ONLY
@@ -342,7 +267,7 @@ class GradientAudit(ErrorsAudit):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        d = self.pairs.first.shape[1]
+        _, d = self.pairs.first.shape
         checks.need(
             d == self.mechanism.d,
             f"gradients must have the mechanism's dimension {self.mechanism.d}, got {d}",
@@ -373,7 +298,7 @@ class GradientAudit(ErrorsAudit):
         Parameters
         ----------
         adversary : str
-            Adversary who crafts the gradients, one of `ADVERSARIES`.
+            Adversary who crafts the gradients, one of `ldpkit.attacks.gradient.ADVERSARIES`.
         epsilon : float
             Budget of one report.
         mechanism : str
@@ -385,25 +310,12 @@ class GradientAudit(ErrorsAudit):
         clip : float
             Clipping norm.
         pairs : str, optional
-            File of the adversary ``file`` (.npz with the arrays first and second). See `read`.
+            File of the adversary ``file``, see `ldpkit.attacks.gradient.read`.
         attack, trials, alpha, faithful
             See `GradientAudit`.
         """
         make = GRADIENT[checks.one_of("mechanism", mechanism, GRADIENT)]
-        own = checks.one_of("adversary", adversary, ADVERSARIES) == "dummy"
-        checks.need(
-            own == (pairs is None),
-            f"pairs must be given with the adversary file, and only then, got {pairs!r}",
-        )
-        for name, value, default in (("dimension", dimension, None), ("norm", norm, 1.0)):
-            checks.need(
-                own or value == default, f"{name} belongs to the adversary dummy, got {value!r}"
-            )
-        crafted = (
-            read(pairs)
-            if pairs is not None
-            else crafts.dummy(_DUMMY if dimension is None else dimension, norm)
-        )
+        crafted = named(adversary, dimension, norm, pairs)
         target = make(crafted.first.shape[1], epsilon, clip)
         return cls(target, crafted, attack, trials=trials, alpha=alpha, faithful=faithful)
 

@@ -11,6 +11,7 @@ audit refutes its claim rightly, or it remembers a random report. Only another p
 distinguish these two cases.
 """
 
+import functools
 import hashlib
 import math
 from collections.abc import Callable, Sequence
@@ -95,10 +96,9 @@ def _hash(reports: Reports) -> Array:
             flat, np.float64 if np.issubdtype(flat.dtype, np.floating) else np.int64
         ).view(np.uint64)
         parts = [wide @ (_mixed(np.arange(wide.shape[1], dtype=np.uint64)) | np.uint64(1))]
-    total = np.zeros_like(parts[0])
-    for part in parts:
-        total = _mixed(total + part)
-    return total
+    return functools.reduce(
+        lambda total, part: _mixed(total + part), parts, np.zeros_like(parts[0])
+    )
 
 
 def _number(entry: object) -> int:
@@ -176,10 +176,9 @@ def summarise(
                 )
             ),
         )
-    near = _table(even[::2], even[1::2]), _table(odd[::2], odd[1::2])
     return BatchSummary(
         features[: _PLACES if keep else 0],
-        near,
+        (_table(even[::2], even[1::2]), _table(odd[::2], odd[1::2])),
         int(hashed[0]) if (hashed == hashed[0]).all() else None,
         order,
     )

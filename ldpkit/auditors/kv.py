@@ -64,11 +64,8 @@ def collapse(cells: ArrayLike, positions: Iterable[int], base: int, length: int)
     ValueError
         If the array has another number of columns, or if a position is invalid.
     """
-    kept = chosen(positions, checks.integer("length", length, 1))
-    leading, size = (
-        np.shape(cells)[:-1],
-        alphabet(checks.integer("base", base, 2), length, "take fewer symbols"),
-    )
+    kept, leading = chosen(positions, checks.integer("length", length, 1)), np.shape(cells)[:-1]
+    size = alphabet(checks.integer("base", base, 2), length, "take fewer symbols")
     checks.need(
         np.shape(checks.numeric("cells", cells))[-1:] == (size,),
         f"cells must have {base}^{length} = {size} columns, got shape {np.shape(cells)}",
@@ -88,10 +85,9 @@ def guess_rates(length: int, target: int) -> Array:
     -------
     float array, shape (2 ** length,)
     """
-    length = checks.integer("length", length, 1)
-    bits = bit_vectors(length)[:, checks.integer("target", target, 0, length - 1)]
-    size = bit_vectors(length).sum(axis=1)
-    return np.where(size == 0, 1 / length, bits / np.maximum(size, 1))
+    bits = bit_vectors(checks.integer("length", length, 1))
+    own, size = bits[:, checks.integer("target", target, 0, length - 1)], bits.sum(axis=1)
+    return np.where(size == 0, 1 / length, own / np.maximum(size, 1))
 
 
 def oracle_distribution(
@@ -302,15 +298,13 @@ class KVAudit(Compared):
     @classmethod
     def target(cls, name: str, **parameters: Word) -> PCKV | CPP:
         """Return the key-value mechanism of that name with these parameters."""
-        make = KEY_VALUE[checks.one_of("mechanism", name, KEY_VALUE)]
-        return build(name, make, **parameters)
+        return build(name, KEY_VALUE[checks.one_of("mechanism", name, KEY_VALUE)], **parameters)
 
     @property
     def held(self) -> Sequence[Held]:
         """The pair of key and value that the users of each group hold."""
-        if self.pairs is not None:
-            return self.pairs
-        return ((0, -1.0), (0, 1.0)) if isinstance(self.mechanism, CPP) else ((0, 1.0), (1, -1.0))
+        signs = ((0, -1.0), (0, 1.0)) if isinstance(self.mechanism, CPP) else ((0, 1.0), (1, -1.0))
+        return signs if self.pairs is None else self.pairs
 
     def described(self, number: int) -> Row:
         # squads and imitators receive the same means
@@ -329,11 +323,10 @@ class KVAudit(Compared):
     @property
     def stream(self) -> tuple[object, ...]:
         # lists and tuples lead to the same stream
-        seen = None if self.positions is None else list(self.positions)
         design = (
             str(tuple(map(tuple, self.held))),
             self.ownership,
-            str(seen),
+            str(None if self.positions is None else list(self.positions)),
             str(tuple(self.squads)),
             self.scaling,
         )

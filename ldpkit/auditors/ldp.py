@@ -7,48 +7,38 @@ Private Protocols: An Auditing Perspective", PoPETs 2024(4), Algorithm 1.
 import functools
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack, overload
+from typing import Annotated
 
 import numpy as np
 
-from .. import attacks, checks, curve, stats
-from ..attacks import Attack
-from ..attacks.base import FixedEvent, audited
-from ..mechanisms import Client, LocalRandomizer
+from .. import attacks, checks, stats
+from ..attacks.base import Attack, FixedEvent, audited
+from ..mechanisms import Client
 from ..mechanisms.base import distribution_known
 from ..mechanisms.client import digest
 from ..progress import Progress
 from ..rng import generator
-from ..types import Array, ArrayLike, Input, Pair, Rates, Reports, Rng, Row, Word
+from ..types import Array, Pair, Rates, Reports, Rng, Row, Word
 from . import independence
-from .independence import BatchSummary, Findings
-from .pair import PairAudit, makeable
+from .base import PairAudit, makeable
 from .result import CLEAR, PairResult, in_the_clear, too_few
 
-if TYPE_CHECKING:
-    from ..sequential import SequentialResult
-
-__all__ = ["Audit", "audit", "audits", "expected"]
+__all__ = ["Audit"]
 
 _CHUNK = 2**18  # trials per stream, if rounds are simulated because their rates are unknown
-# reports per chunk of a client that makes one at a time, which may be slow
-_FEW_REPORTS = 2**8
+_FEW_REPORTS = 2**8  # per chunk of a client that makes one at a time, which may be slow
 # coordinates of real reports in memory at once, few enough for the cache of a core
 _REPORT_CELLS = 2**20
 SIDES = ("tp", "fp")
 """Names of the hits among reports of the first and of the second input, in the first direction."""
-UNTIL = "counted", "sure"
-"""When an audit ends: after a fixed number of reports, or as soon as the claim is refuted."""
 _JOBS = 16  # jobs per thread that are listed at a time, because 10^12 trials are millions of jobs
-# tail of each of two bounds: an event is called reversed by chance with probability 1e-6 at most
-_CHANCE = 5e-7
 
 _expected = functools.lru_cache(maxsize=256)(stats.expected_epsilon)
 
-Counted = tuple[list[int], BatchSummary | None]
+Counted = tuple[list[int], independence.BatchSummary | None]
 
 
 @dataclass(frozen=True)
@@ -95,6 +85,10 @@ class Audit(PairAudit):
         The attacks after they have chosen their events, before any report is made.
     directions : tuple of (input, input)
         The pair, and the reversed pair if `both`.
+    deltas : (float, float)
+        The deltas that the published statistic and the bound subtract.
+    tail : float
+        Error probability of each of the two bounds of a direction.
 
     Raises
     ------
@@ -107,6 +101,8 @@ class Audit(PairAudit):
     threads: Annotated[int, checks.rule(checks.integer, 1)] = 1
     chosen: tuple[Attack, ...] = field(init=False, repr=False, compare=False)
     directions: tuple[Pair, ...] = field(init=False, repr=False, compare=False)
+    deltas: tuple[float, float] = field(init=False, repr=False, compare=False)
+    tail: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,12 +114,15 @@ class Audit(PairAudit):
         if self.faithful or not distribution_known(mechanism):
             makeable(mechanism)
         published, pair = stats.tail_mass(self.alpha), tuple(mechanism.pair(self.pair))
+        own = mechanism.published_delta, mechanism.delta
         checks.fix(
             self,
             attack=tuple(chosen),
             pair=pair,
             chosen=tuple(a.choose(mechanism, self.trials, published) for a in chosen),
             directions=(pair, pair[::-1]) if self.both else (pair,),
+            deltas=own if self.delta is None else (self.delta, self.delta),
+            tail=stats.tail_mass(self.alpha, "valid") / (self.questions * (1 + self.both)),
         )
 
     @property
@@ -160,22 +159,11 @@ class Audit(PairAudit):
         delta, tail = self.deltas[0], stats.tail_mass(self.alpha)
         return [r and _expected(*r, self.trials, delta, tail=tail) for r in self.rates]
 
-    @property
-    def deltas(self) -> tuple[float, float]:
-        """The deltas that the published statistic and the bound subtract."""
-        own = self.mechanism.published_delta, self.mechanism.delta
-        return own if self.delta is None else (self.delta, self.delta)
-
-    @functools.cached_property
-    def tail(self) -> float:
-        """Error probability of each of the two bounds of a direction."""
-        return stats.tail_mass(self.alpha, "valid") / (self.questions * len(self.directions))
-
     @functools.cached_property
     def stream(self) -> tuple[object, ...]:
         """Name of the random stream."""
-        m, names = self.mechanism, [a.name for a in self.chosen]
-        return "audit", m.name, m.parameters, names, self.real, [*self.directions[0]]
+        own = self.mechanism.name, self.mechanism.parameters, [a.name for a in self.chosen]
+        return "audit", *own, self.real, [*self.directions[0]]
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
         """Audit several times, as `Auditor.rows` does.
@@ -208,44 +196,38 @@ class Audit(PairAudit):
             If a client fails or returns invalid reports. The message states the error.
         """
         start = time.perf_counter()
-        hits, findings = self._reported(seed) if self.real else (self._sampled(seed), Findings())
+        hits, findings = self._reported(seed) if self.real else self._sampled(seed)
         seconds = time.perf_counter() - start
         found = zip(self.chosen, self._bounded(hits), self._rates, self.expected)
         return [self._result(*each, findings, seed=seed, seconds=seconds) for each in found]
 
-    def _sampled(self, seed: int) -> Array:
+    def _sampled(self, seed: int) -> tuple[Array, independence.Findings]:
         """Sample the hits from their exact distributions, as an array of `_summed`."""
 
         def count(side: int, chunk: int, size: int) -> Counted:
-            hits = []
-            for i, pair in enumerate(self.directions):
-                own = ["turned"][:i]  # each direction has its own stream
-                rng = generator(seed, *self.stream, SIDES[side], chunk, *own)
-                for attack, by_direction in zip(self.chosen, self._rates):
-                    rates, first = by_direction[i], side == i
-                    hits.append(
-                        attack.sample(self.mechanism, size, first, rng, pair)
-                        if rates is None
-                        else int(rng.binomial(size, rates[0 if first else 1]))
-                    )
-            return hits, None
+            name = *self.stream, SIDES[side], chunk
+            # each direction has its own stream
+            rngs = [generator(seed, *name), generator(seed, *name, "turned")]
+            return [
+                int(rng.binomial(size, rates[side != i]))
+                if rates
+                else attack.sample(self.mechanism, size, side == i, rng, pair)
+                for i, (pair, rng, own) in enumerate(zip(self.directions, rngs, zip(*self._rates)))
+                for attack, rates in zip(self.chosen, own)
+            ], None
 
         if not all(self.rates):
-            return self._summed(count, _CHUNK)[0]
+            return self._summed(count, _CHUNK)[0], independence.Findings()
         hits = [count(side, 0, self.trials)[0] for side in range(2)]  # at once, whatever `trials`
-        return np.reshape(hits, (2, len(self.directions), -1))
+        return np.reshape(hits, (2, len(self.directions), -1)), independence.Findings()
 
-    def _reported(self, seed: int) -> tuple[Array, Findings]:
-        """Make all reports and count the hits, after checking the reports of a client.
-
-        `_summed` describes the array.
-        """
+    def _reported(self, seed: int) -> tuple[Array, independence.Findings]:
+        """Make all reports, count the hits as `_summed` does, and check the reports of a client."""
         mechanism, pair = self.mechanism, self.directions[0]
         makeable(mechanism)
         most = 2**16 if mechanism.batched else _FEW_REPORTS
         at_once = max(1, min(most, _REPORT_CELLS // mechanism.width))
         foreign = not distribution_known(mechanism)
-        ordered = pair if mechanism.report_type.ordered else None
 
         def judge(reports: Reports, rng: Rng) -> list[Array]:
             return [
@@ -257,48 +239,46 @@ class Audit(PairAudit):
         def count(side: int, chunk: int, size: int) -> Counted:
             rng = generator(seed, *self.stream, SIDES[side], chunk)
             reports = mechanism.perturb(mechanism.inputs(pair[side], size), rng)
-            events, kept = judge(reports, rng), chunk < 16
-            summary = independence.summarise(reports, events, ordered, kept) if foreign else None
-            return [int(np.count_nonzero(event)) for event in events], summary
+            events = judge(reports, rng)
+            ordered = pair if mechanism.report_type.ordered else None
+            return [int(np.count_nonzero(event)) for event in events], (
+                independence.summarise(reports, events, ordered, chunk < 16) if foreign else None
+            )
 
         hits, summaries = self._summed(count, at_once)
         if not foreign:
-            return hits, Findings()
-        refuted = any(
-            direction["lower"] > mechanism.epsilon
-            for directions in self._bounded(hits)
-            for direction in directions
-        )
-        most = min(at_once, self.trials)
+            return hits, independence.Findings()
+        lower = max(row["lower"] for rows in self._bounded(hits) for row in rows)
         return hits, independence.examine(
-            mechanism, pair, summaries, judge, self.trials, most, refuted, seed, *self.stream
+            mechanism,
+            pair,
+            summaries,
+            judge,
+            self.trials,
+            min(at_once, self.trials),
+            lower > mechanism.epsilon,
+            seed,
+            *self.stream,
         )
 
     def _summed(
         self, count: Callable[[int, int, int], Counted], at_once: int
-    ) -> tuple[Array, list[list[BatchSummary]]]:
+    ) -> tuple[Array, list[list[independence.BatchSummary]]]:
         """Return the hits of every input, shape (2, directions, attacks), and its summaries.
 
-        Parameters
-        ----------
-        count : callable
-            ``count(side, chunk, size)`` returns the hits of one chunk of one input, by direction
-            and attack, and a summary of its reports.
-        at_once : int
-            Largest number of reports in a chunk.
+        ``count(side, chunk, size)`` returns the hits of one chunk of at most `at_once` reports of
+        one input, by direction and attack, and a summary of its reports.
         """
-        starts = range(0, self.trials, at_once)
         hits = np.zeros((2, len(self.directions) * len(self.chosen)), np.int64)
-        summaries: list[list[BatchSummary]] = [[], []]
+        summaries: list[list[independence.BatchSummary]] = [[], []]
 
         def finish(job: tuple[int, int]) -> tuple[int, Counted]:
-            side, chunk = job
-            size = min(at_once, self.trials - starts[chunk])
+            (side, chunk), size = job, min(at_once, self.trials - job[1] * at_once)
             counted = count(side, chunk, size)
             progress.add(size, SIDES[side], *counted[0][: len(self.chosen)])
             return side, counted
 
-        jobs = itertools.product(range(2), range(len(starts)))
+        jobs = itertools.product(range(2), range(-(-self.trials // at_once)))
         with (
             Progress(2 * self.trials, "reports", self.mechanism.name) as progress,
             ThreadPoolExecutor(self.threads) as pool,
@@ -315,14 +295,20 @@ class Audit(PairAudit):
         """Yield counts, rates, statistic and bound of every direction, attack by attack."""
         n, (given, delta), tail = self.trials, self.deltas, stats.tail_mass(self.alpha)
         for own in np.moveaxis(hits, 2, 0).tolist():
-            directions = []
-            for i, pair in enumerate(self.directions):
-                tp, fp = own[i][i], own[1 - i][i]  # the second direction names the second input
-                statistic = float(stats.epsilon_lower(tp, fp, n, given, tail=tail))
-                bound = float(stats.epsilon_lower(tp, fp, n, delta, tail=self.tail))
-                directions.append({"pair": pair, "tp": tp, "fp": fp, "tpr": tp / n, "fpr": fp / n,
-                                   "epsilon_emp": statistic, "lower": max(0.0, bound)})  # fmt: skip
-            yield directions
+            # the second direction names the second input
+            counts = [(own[i][i], own[1 - i][i]) for i in range(len(self.directions))]
+            yield [
+                {
+                    "pair": pair,
+                    "tp": tp,
+                    "fp": fp,
+                    "tpr": tp / n,
+                    "fpr": fp / n,
+                    "epsilon_emp": float(stats.epsilon_lower(tp, fp, n, given, tail=tail)),
+                    "lower": max(0.0, float(stats.epsilon_lower(tp, fp, n, delta, tail=self.tail))),
+                }
+                for pair, (tp, fp) in zip(self.directions, counts)
+            ]
 
     def _result(
         self,
@@ -330,34 +316,26 @@ class Audit(PairAudit):
         directions: list[Row],
         rates: list[Rates | None],
         expected: Rates | None,
-        findings: Findings,
+        findings: independence.Findings,
         **fields: Word,
     ) -> PairResult:
-        """Return the result of one attack.
-
-        Parameters
-        ----------
-        attack : Attack
-        directions, rates
-            One row of `_bounded`, and the exact rates if they are known, per direction.
-        expected : (float, float) or None
-            Mean and standard deviation of the published statistic.
-        findings : Findings
-            Findings of the checks of independence.
-        **fields
-            Seed and time.
-        """
+        """Return the result of one attack: `directions` are its rows of `_bounded`, and `expected`
+        the mean and standard deviation of its published statistic."""
         mechanism, trials, first = self.mechanism, self.trials, directions[0]
         lower, invalid = max(row["lower"] for row in directions), findings.dependent
         best = stats.epsilon_ceiling(trials, tail=self.tail) if findings.fixed else 0.0
         if lower <= mechanism.epsilon < best:
             invalid = invalid or findings.fixed
+        # an event is called reversed by chance with probability 1e-6 at most
         swapped = [
             f"the event is likelier under the other input ({row['fp']:,} reports of value"
             f" {row['pair'][1]} show it and {row['tp']:,} of value {row['pair'][0]}): inputs"
             " swapped or numbered differently?"
             for row in directions
-            if not invalid and _swapped(row["tp"], row["fp"], trials)
+            if not invalid
+            and row["tp"] < row["fp"]
+            and stats.clopper_pearson(row["tp"], trials, 5e-7)[1]
+            < stats.clopper_pearson(row["fp"], trials, 5e-7)[0]
         ]
         reason = "the event is likelier under the other input" if swapped else findings.constant
         if not reason and all(self._too_weak(*each) for each in zip(directions, rates)):
@@ -397,21 +375,22 @@ class Audit(PairAudit):
         enough.
         """
         tp, trials, delta, claim = row["tp"], self.trials, self.deltas[1], self.mechanism.epsilon
+        prefix = ""
         if tp == 0:
             either = "under the input that it names" if row["fp"] else "under either input"
             prefix = f"the event was never seen {either}: "
         elif tp <= delta * trials:
             prefix = f"delta = {delta:g} is no less than the event's share of {tp / trials:g}: "
-        else:
-            prefix = ""
         seen = tp / trials if tp else float(stats.clopper_pearson(0, trials, self.tail)[1])
         rate = seen if rates is None else rates[0]
 
-        def bound(n: int) -> float:
-            return _bound(tp if n == trials else min(n, round(n * rate)), n, delta, self.tail)
-
-        if text := too_few(bound, trials, claim):
-            return prefix + text
+        rare = too_few(
+            lambda n: _bound(tp if n == trials else min(n, round(n * rate)), n, delta, self.tail),
+            trials,
+            claim,
+        )
+        if rare:
+            return prefix + rare
         return too_few(
             lambda n: _bound(in_the_clear(n), n, delta, self.tail), trials, claim, of=f" of {CLEAR}"
         )
@@ -421,151 +400,3 @@ class Audit(PairAudit):
 def _bound(tp: int, trials: int, delta: float, tail: float) -> float:
     """Return the bound from hits that the other input never has; it is the same in many audits."""
     return float(stats.epsilon_lower(tp, 0, trials, delta, tail=tail))
-
-
-def _swapped(tp: int, fp: int, trials: int) -> bool:
-    """Return whether the event is surely likelier under the input that it does not name."""
-    return tp < fp and bool(
-        stats.clopper_pearson(tp, trials, _CHANCE)[1]
-        < stats.clopper_pearson(fp, trials, _CHANCE)[0]
-    )
-
-
-class PairOptions(TypedDict, total=False):
-    """Options of every audit that tells two inputs apart: fields of `PairAudit`."""
-
-    trials: int
-    alpha: float
-    delta: float | None
-    faithful: bool
-    pair: tuple[Input, Input] | None
-    both: bool
-
-
-class CountedOptions(PairOptions, total=False):
-    """Further options of a counted audit: fields of `Audit`."""
-
-    questions: int
-    threads: int
-
-
-class SureOptions(PairOptions, total=False):
-    """Further options of an audit that bets: fields of `ldpkit.sequential.SequentialAudit`."""
-
-    inputs: Sequence[Input] | None
-    curve: curve.Curve | None
-    band: ArrayLike | None
-    independent: bool | None
-    within: float | None
-    max_time: float | None
-
-
-@overload
-def audit(
-    mechanism: LocalRandomizer,
-    attack: str | Attack | None = None,
-    *,
-    seed: int = 1,
-    until: Literal["sure"],
-    **given: Unpack[SureOptions],
-) -> "SequentialResult": ...
-
-
-@overload
-def audit(
-    mechanism: LocalRandomizer,
-    attack: str | Attack | None = None,
-    *,
-    seed: int = 1,
-    until: Literal["counted"] | None = None,
-    **given: Unpack[CountedOptions],
-) -> PairResult: ...
-
-
-@overload
-def audit(
-    mechanism: LocalRandomizer,
-    attack: str | Attack | None = None,
-    *,
-    seed: int = 1,
-    until: str | None = None,
-    claim: Any = None,
-    **given: Word,
-) -> PairResult: ...
-
-
-def audit(
-    mechanism: LocalRandomizer,
-    attack: str | Attack | None = None,
-    *,
-    seed: int = 1,
-    until: str | None = None,
-    claim: Any = None,
-    **given: Word,
-) -> PairResult:
-    """Audit a mechanism or client with one attack.
-
-    Parameters
-    ----------
-    mechanism, attack, **given
-        The fields of `Audit` (``trials``, ``alpha``, ``delta``, ``faithful``, ``pair``, ``both``,
-        ``questions``, ``threads``) or those of `SequentialAudit`. The default attack is ``guess``,
-        and ``learned`` for a client whose reports may have any form.
-    seed : int
-        See `Audit.run`.
-    until : {"counted", "sure"}
-        ``counted`` runs an `Audit` of ``trials`` reports per input. ``sure`` runs a
-        `SequentialAudit`, which stops earlier if the claim is refuted. By default an attack that
-        learns runs until sure, and any other attack is counted.
-    claim : str or Curve, optional
-        A trade-off curve of `ldpkit.curve` that is audited instead of the claim that the mechanism
-        states. Or its name, with its parameters: ``claim="gdp", mu=1.0``. The attack must be
-        ``"learned"`` (the default then), and `until` must be ``"sure"``.
-
-    Returns
-    -------
-    PairResult
-        A `SequentialResult` if `until` is ``sure``.
-    """
-    if attack is None:
-        free = isinstance(mechanism, Client) and mechanism.report == "any"
-        attack = attacks.Learned.name if free or claim is not None else "guess"
-    learns = isinstance(attack, attacks.Learned) or attack == attacks.Learned.name
-    until = checks.one_of("until", until or UNTIL[learns], UNTIL)
-    if claim is not None:
-        checks.need(until == "sure", f"claim needs until='sure', got until={until!r}")
-        given["curve"] = curve.claimed(claim, given)
-    if until == "counted":
-        return Audit(mechanism, [attack], **Audit.known(given)).run(seed)[0]
-    from ..sequential import SequentialAudit
-
-    return SequentialAudit(mechanism, attack, **SequentialAudit.known(given)).run(seed)[0]
-
-
-def audits(
-    mechanism: LocalRandomizer, attack: Sequence[str | Attack], *, seed: int = 1, **given: Word
-) -> list[PairResult]:
-    """Audit a mechanism or client with several attacks on the same reports.
-
-    Parameters are those of `audit`, and there is one result per attack.
-    """
-    several = checks.instance("attack", attack, (list, tuple), "a list of attacks")
-    return Audit(mechanism, several, **Audit.known(given)).run(seed)
-
-
-def expected(
-    mechanism: LocalRandomizer, attack: str | Attack = "guess", **given: Word
-) -> Rates | None:
-    """Return the exact mean and standard deviation of the published statistic.
-
-    Parameters
-    ----------
-    mechanism, attack, **given
-        The fields of `Audit`: ``trials``, ``alpha``, ``delta``, ``pair``.
-
-    Returns
-    -------
-    (float, float) or None
-        ``None`` if the exact rates are unknown, as for a client.
-    """
-    return Audit(mechanism, [attack], **given).expected[0]

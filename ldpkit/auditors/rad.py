@@ -1,4 +1,4 @@
-"""Audits by reconstruction, and calibration of a mechanism to an accepted risk of reconstruction.
+"""Audits by reconstruction.
 
 The unknown record is uniform on m values and nothing else is known, as in local DP. The optimal
 attack then names a value that the report supports (`ldpkit.attacks.Guess`). It succeeds on every
@@ -7,18 +7,13 @@ report with the same probability s, and its advantage is ``s - 1/m``.
 The probability s implies epsilon in two ways. For a known mechanism, its exact distribution gives s
 for every epsilon. For any mechanism, epsilon limits s.
 
-The risk is the largest reconstruction advantage (RAD) that is accepted. Calibration finds the least
-noise that keeps it.
-
 Source: Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
-Privacy", PVLDB 19(7), 2026, Theorem 4.2, Examples 4.4 to 4.8 and 5.5, Corollary 5.4, Equation 12
-and section 7.3.
+Privacy", PVLDB 19(7), 2026, Examples 4.4 to 4.6, Corollary 5.4, Equation 12 and section 7.3.
 """
 
-import dataclasses
 import math
 import time
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -30,37 +25,39 @@ from ..mechanisms import ASS, GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON, build
 from ..mechanisms.grr import SubsetSelection
 from ..rng import generator
+from ..stats import Delta, Trials
 from ..types import Word
 from .base import Auditor
-from .rad_bounds import rero_eq3, tradeoff_laplace
-from .result import AuditResult, Row, finite, too_few
+from .result import AuditResult, Claim, Row, finite, too_few
 
 # fmt: off
 __all__ = [
-    "CALIBRATED", "PROTOCOLS", "Calibration", "RADAudit", "calibrate", "epsilon_interval",
-    "estimate_sd", "invert_blackbox", "invert_known", "rad_audit", "rad_result", "rad_uniform",
-    "rero_epsilon"
+    "PROTOCOLS", "RADAudit", "ReconstructionResult", "epsilon_interval", "estimate_sd",
+    "invert_blackbox", "invert_known", "rad_audit", "rad_result", "rad_uniform"
 ]
 # fmt: on
+
+Supporting = Annotated[
+    SupportOracle, checks.rule(checks.instance, SupportOracle, "a GRR, SS or OUE")
+]
+Records = Annotated[int, checks.rule(checks.integer, 2)]
 
 PROTOCOLS: dict[str, type[GRR | FloorSS | OUE]] = {"GRR": GRR, "SS": FloorSS, "OUE": OUE}
 """The paper's protocols by name. Its SS rounds the subset size down."""
 
 
-def rad_uniform(mechanism: SupportOracle) -> float:
+@checks.checked
+def rad_uniform(mechanism: Supporting) -> float:
     """Return the exact RAD of GRR, SS or OUE at a uniform prior (Examples 4.4 to 4.6).
 
     It is the largest advantage of any attack.
     """
-    return success_rate(_supporting(mechanism)) - 1 / mechanism.k
+    return success_rate(mechanism) - 1 / mechanism.k
 
 
-def _supporting(mechanism: SupportOracle) -> SupportOracle:
-    return checks.instance("mechanism", mechanism, SupportOracle, "a GRR, SS or OUE")
-
-
+@checks.checked
 def invert_blackbox(
-    advantage: float, m: int, delta: float = 0.0, *, printed: bool = False
+    advantage: float, m: Records, delta: Delta = 0.0, *, printed: bool = False
 ) -> float:
     """Return the smallest epsilon that allows any mechanism an advantage (Eq. 12).
 
@@ -80,16 +77,17 @@ def invert_blackbox(
     float
         At least 0, and infinite if every report was reconstructed.
     """
-    m = checks.integer("m", m, 2)
     advantage = checks.real("advantage", advantage, -1, (m - 1) / m + 1e-12)
-    delta = 0.0 if printed else checks.real("delta", delta, 0, 1, closed="[)")
-    up, down = 1 + (advantage - delta) * m, 1 - advantage * m / (m - 1)
+    up, down = 1 + (advantage - (0.0 if printed else delta)) * m, 1 - advantage * m / (m - 1)
     if down <= 1e-15:
         return math.inf
     return max(0.0, math.log(up / down)) if up > 0 else 0.0
 
 
-def invert_known(protocol: str, advantage: float, m: int) -> float:
+@checks.checked
+def invert_known(
+    protocol: str, advantage: Annotated[float, checks.rule(checks.real, -1, 1)], m: Records
+) -> float:
     """Return the smallest epsilon at which a known protocol has an advantage.
 
     Parameters
@@ -107,41 +105,40 @@ def invert_known(protocol: str, advantage: float, m: int) -> float:
         a jump give the same epsilon.
     """
     make = PROTOCOLS[checks.one_of("mechanism", protocol, PROTOCOLS)]
-    m, advantage = checks.integer("m", m, 2), checks.real("advantage", advantage, -1, 1)
 
     def excess(epsilon: float) -> float:
         return rad_uniform(make(m, epsilon)) - advantage
 
-    if excess(MIN_EPSILON) >= 0:
-        return 0.0
-    if excess(MAX_EPSILON) <= 0:
-        return math.inf
-    return scipy.optimize.bisect(excess, MIN_EPSILON, MAX_EPSILON, xtol=1e-9)
+    if excess(MIN_EPSILON) < 0 < excess(MAX_EPSILON):
+        return scipy.optimize.bisect(excess, MIN_EPSILON, MAX_EPSILON, xtol=1e-9)
+    return 0.0 if excess(MIN_EPSILON) >= 0 else math.inf
 
 
-def estimate_sd(mechanism: SupportOracle, reports: int) -> float:
+@checks.checked
+def estimate_sd(mechanism: Supporting, reports: Trials) -> float:
     """Return the standard deviation of `invert_known` at `reports` reports, to first order.
 
     The derivative of SS is taken at a fixed subset size, that is, without the jumps.
     """
-    s = success_rate(_supporting(mechanism))
+    s = success_rate(mechanism)
     ends = [max(MIN_EPSILON, mechanism.epsilon - 1e-4), min(MAX_EPSILON, mechanism.epsilon + 1e-4)]
     if isinstance(mechanism, SubsetSelection):  # the subset size would jump
         near = [success_rate(ASS(mechanism.k, epsilon, mechanism.omega)) for epsilon in ends]
     else:
-        near = [success_rate(dataclasses.replace(mechanism, epsilon=e)) for e in ends]  # type: ignore[type-var]  # it is a dataclass
+        near = [success_rate(replace(mechanism, epsilon=e)) for e in ends]  # type: ignore[type-var]  # it is a dataclass
     slope = (near[1] - near[0]) / (ends[1] - ends[0])
-    return math.sqrt(s * (1 - s) / checks.integer("reports", reports, 1)) / slope
+    return math.sqrt(s * (1 - s) / reports) / slope
 
 
+@checks.checked
 def epsilon_interval(
     successes: int,
-    reports: int,
-    m: int,
+    reports: Trials,
+    m: Records,
     protocol: str | None = None,
     *,
-    alpha: float = 0.02,
-    delta: float = 0.0,
+    alpha: Annotated[float, lambda _, alpha: stats.significance(alpha)] = 0.02,
+    delta: Delta = 0.0,
 ) -> tuple[float, float]:
     """Return a confidence interval of epsilon from counted successes, at level ``1 - alpha``.
 
@@ -165,10 +162,7 @@ def epsilon_interval(
     -------
     low, high : float
     """
-    m, alpha = checks.integer("m", m, 2), stats.significance(alpha)
-    reports = checks.integer("reports", reports, 1)
     successes = checks.integer("successes", successes, 0, reports)
-    delta = checks.real("delta", delta, 0, 1, closed="[)")
     low, high = (float(s) for s in stats.clopper_pearson(successes, reports, alpha / 2))
     if protocol is None:
         return invert_blackbox(low - 1 / m, m, delta), math.inf
@@ -202,13 +196,14 @@ class ReconstructionResult(AuditResult):
         )
 
 
+@checks.checked
 def rad_result(
     successes: int,
     reports: int,
     m: int,
     protocol: str | None = None,
     *,
-    claim: float = math.inf,
+    claim: Claim = math.inf,
     delta: float = 0.0,
     alpha: float = 0.02,
     **fields: Word,
@@ -230,38 +225,34 @@ def rad_result(
         ``epsilon_emp`` is the paper's estimate, which uses the protocol if one is given. ``lower``
         holds for every mechanism, and ``interval`` trusts the protocol.
     """
-    if claim != math.inf:
-        checks.real("claim", claim, 0)
     low, _ = epsilon_interval(successes, reports, m, alpha=alpha, delta=delta)
-    advantage = successes / reports - 1 / m
-    estimate = (
-        invert_known(protocol, advantage, m) if protocol else invert_blackbox(advantage, m, delta)
-    )
-    known: Row = {"seed": None, "faithful": True} | fields
+    advantage, claimed = successes / reports - 1 / m, math.isfinite(claim)
+    known: Row = {"epsilon_emp": invert_blackbox(advantage, m, delta)}
     if protocol is not None:
-        known["interval"] = epsilon_interval(successes, reports, m, protocol, alpha=alpha)
-    if protocol and math.isfinite(claim):
-        known["limit"] = claim
-    known["inconclusive"] = too_few(
-        lambda n: epsilon_interval(n, n, m, alpha=alpha, delta=delta)[0], reports, claim, "reports"
-    )
-    parameters = {"k": m} | ({"epsilon": claim} if math.isfinite(claim) else {})
+        known = {
+            "epsilon_emp": invert_known(protocol, advantage, m),
+            "interval": epsilon_interval(successes, reports, m, protocol, alpha=alpha),
+            "limit": claim if claimed else None,
+        }
     return ReconstructionResult(
         mechanism=protocol or "unknown",
-        parameters=parameters,
+        parameters={"k": m} | ({"epsilon": claim} if claimed else {}),
         attack="reconstruction",
         trials=reports // m,
         total=reports,
         alpha=float(alpha),
         counts={"successes": successes},
         rates={"success_rate": successes / reports, "advantage": advantage},
-        epsilon_emp=estimate,
         lower=low,
-        exact=None,
-        exact_sd=None,
         claim=claim,
         delta=delta,
-        **known,
+        inconclusive=too_few(
+            lambda n: epsilon_interval(n, n, m, alpha=alpha, delta=delta)[0],
+            reports,
+            claim,
+            "reports",
+        ),
+        **{"seed": None, "faithful": True, **known, **fields},
     )
 
 
@@ -305,8 +296,7 @@ class RADAudit(Auditor):
     @classmethod
     def target(cls, name: str, **parameters: Word) -> GRR | FloorSS | OUE:
         """Return the protocol of that name in `PROTOCOLS` with these parameters."""
-        make = PROTOCOLS[checks.one_of("mechanism", name, PROTOCOLS)]
-        return build(name, make, **parameters)
+        return build(name, PROTOCOLS[checks.one_of("mechanism", name, PROTOCOLS)], **parameters)
 
     def run(self, seed: int = 1) -> list[ReconstructionResult]:
         """Count the reconstructed records, and return the one result of `rad_result`.
@@ -321,12 +311,11 @@ class RADAudit(Auditor):
         rng = generator(seed, "reconstruct", protocol, m, mechanism.epsilon, self.faithful)
         start = time.perf_counter()
         if self.faithful:
-            chunk, guess = max(1, 2**22 // m), Guess()  # coordinates held in memory at once
+            chunk = max(1, 2**22 // m)  # coordinates held in memory at once
             values = np.tile(np.arange(m), self.trials)
-            parts = [values[i : i + chunk] for i in range(0, values.size, chunk)]
             successes = sum(
-                int((guess.predict(mechanism, mechanism.perturb(v, rng), rng) == v).sum())
-                for v in parts
+                int((Guess().predict(mechanism, mechanism.perturb(v, rng), rng) == v).sum())
+                for v in (values[i : i + chunk] for i in range(0, values.size, chunk))
             )
         else:
             successes = int(rng.binomial(self.trials * m, success_rate(mechanism)))
@@ -343,170 +332,3 @@ def rad_audit(
     Parameters are the fields of `RADAudit`, and the `seed` of its `run`.
     """
     return RADAudit(mechanism, **fields).run(seed)[0]
-
-
-# --- calibration ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """The least noise that keeps an accepted risk.
-
-    Attributes
-    ----------
-    mechanism, risk, m, knowledge
-        The arguments of `calibrate`.
-    epsilon : float or None
-        Budget (Laplace, GRR, OUE, SS). It is infinite if the mechanism never exceeds the risk.
-    noise : float or None
-        Scale of Laplace noise, or standard deviation of Gaussian noise. For DP-SGD it is the
-        standard deviation of the noise on the summed gradients, in units of the clipping norm.
-    printed : float or None
-        Noise by the paper's rule for DP-SGD, which protects too little.
-    """
-
-    mechanism: str
-    risk: float
-    m: int
-    knowledge: str
-    epsilon: float | None = None
-    noise: float | None = None
-    printed: float | None = None
-
-    def row(self) -> Row:
-        """Return the fields as a dictionary without infinities."""
-        return {
-            key: None if value == math.inf else value
-            for key, value in dataclasses.asdict(self).items()
-        }
-
-
-CALIBRATED = ("laplace", "gaussian", "grr", "oue", "ss", "dpsgd")
-"""Names of the mechanisms that `calibrate` accepts."""
-
-
-def _subset_epsilon(relative: float, m: int, knowledge: str) -> float:
-    """Return the largest epsilon of SS that keeps the risk.
-
-    At a fixed subset size the risk grows with epsilon and has a closed form. The result is the
-    largest epsilon over all subset sizes.
-    """
-    omega = np.arange(1, max(1, m // 2) + 1)
-    keep = (
-        (relative * (m - 1) + omega) / m
-        if knowledge == "any"
-        else omega * (relative * (m - 1) + 1) / m
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        wanted = np.where(keep < 1, np.log(keep * (m - omega) / (omega * (1 - keep))), np.inf)
-        start, end = np.log(m / (omega + 1) - 1), np.log(m / omega - 1)
-    end[0] = np.inf
-    # at the very end of its range, a subset size may already round to the next size
-    epsilon = np.minimum(wanted, end - 1e-12)
-    return float(epsilon[epsilon > np.maximum(start, 0)].max())
-
-
-def _round_noise(risk: float, relative: float, m: int, knowledge: str) -> tuple[float, float]:
-    """Return the noise multiplier of one step of DP-SGD: valid, and as printed (Example 5.5)."""
-    mu = 2 * scipy.special.ndtri((1 + relative) / 2)
-    if knowledge == "any":
-        return 2 / mu, 1 / mu
-    alpha = 1 / (m - 1)
-    if (1 - relative) / 2 > alpha:
-        mu = scipy.special.ndtri(1 - alpha) - scipy.special.ndtri(1 - relative - alpha)
-    # Two gradients lie up to two clipping norms apart, which doubles the printed noise. Eq. 3 (no
-    # side knowledge) needs less noise, because its reference is the model trained without the
-    # record, which lies one clipping norm away.
-    eq3 = 1 / (scipy.special.ndtri(1 - 1 / m) - scipy.special.ndtri(1 - 1 / m - risk))
-    return min(2 / mu, eq3), 1 / mu
-
-
-def calibrate(
-    mechanism: str,
-    risk: float,
-    m: int,
-    *,
-    sensitivity: float = 1.0,
-    steps: int = 100,
-    knowledge: str = "none",
-) -> Calibration:
-    """Return the least noise with which no attack has a larger advantage than `risk`.
-
-    Parameters
-    ----------
-    mechanism : {"laplace", "gaussian", "grr", "oue", "ss", "dpsgd"}
-        One of `CALIBRATED`.
-    risk : float
-        Accepted RAD, in (0, (m-1)/m).
-    m : int
-        Number of candidates for the unknown record, at least 2.
-    sensitivity : float
-        Sensitivity of the query (Laplace, Gaussian). The values of the candidates may lie anywhere
-        within it.
-    steps : int
-        Number of full-batch steps of DP-SGD, all of which the adversary sees.
-    knowledge : {"none", "any"}
-        Whether the adversary knows nothing else about the record, or possibly everything else,
-        as in membership inference.
-
-    Returns
-    -------
-    Calibration
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range. The message names it.
-    """
-    given = (
-        checks.one_of("mechanism", mechanism, CALIBRATED),
-        risk,
-        m,
-        checks.one_of("knowledge", knowledge, ("none", "any")),
-    )
-    m, steps = checks.integer("m", m, 2), checks.integer("steps", steps, 1)
-    risk = checks.real("risk", risk, 0, (m - 1) / m, closed="()")
-    sensitivity = checks.real("sensitivity", sensitivity, 0, closed="()")
-    relative = risk * m / (m - 1)  # divided by the largest possible advantage
-    # the worst case has equal gaps over the whole sensitivity
-    gaps = m - 1 if knowledge == "none" else 1
-    if mechanism == "laplace":
-        epsilon = -2 * gaps * math.log1p(-relative)
-        return Calibration(*given, epsilon=epsilon, noise=sensitivity / epsilon)
-    if mechanism == "gaussian":
-        return Calibration(
-            *given, noise=sensitivity / float(2 * gaps * scipy.special.ndtri((1 + relative) / 2))
-        )
-    if mechanism == "dpsgd":
-        noise, printed = (
-            float(math.sqrt(steps) * x) for x in _round_noise(risk, relative, m, knowledge)
-        )
-        return Calibration(*given, noise=noise, printed=printed)
-    if mechanism == "grr":
-        epsilon = invert_blackbox(risk, m)
-    elif mechanism == "ss":
-        epsilon = _subset_epsilon(relative, m, knowledge)
-    elif knowledge == "none":
-        epsilon = invert_known("OUE", risk, m)
-    else:
-        epsilon = 2 * math.atanh(2 * relative) if 2 * relative < 1 else math.inf
-    return Calibration(*given, epsilon=epsilon)
-
-
-def rero_epsilon(risk: float, m: int) -> float:
-    """Return the budget of the Laplace mechanism by the general bound of the success probability.
-
-    The budget solves ``1 - f(1/m) = risk`` for the trade-off function f (Eq. 3, Figure 2).
-
-    Parameters
-    ----------
-    risk : float
-        Accepted success probability (not advantage), in (1/m, 1).
-    m : int
-        Number of equally likely records, at least 2.
-    """
-    m = checks.integer("m", m, 2)
-    risk = checks.real("risk", risk, 1 / m, 1, closed="()")
-    return scipy.optimize.brentq(
-        lambda e: rero_eq3(tradeoff_laplace(e), 1 / m) - risk, 0, 700, xtol=1e-13
-    )

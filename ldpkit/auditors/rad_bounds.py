@@ -13,6 +13,7 @@ Privacy", PVLDB 19(7), 2026, sections 2, 4 and 5; item numbers are theirs.
 
 import math
 from collections.abc import Callable
+from typing import Annotated, Any
 
 import numpy as np
 import scipy
@@ -21,8 +22,7 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..attacks import TwoValueTest
 from ..attacks.reconstruct import checked_prior, checked_success
-from ..mechanisms import SupportOracle
-from ..mechanisms.base import oracle
+from ..mechanisms.base import SupportOracle, oracle
 from ..types import Array, Numbers
 
 # fmt: off
@@ -34,25 +34,30 @@ __all__ = [
 # fmt: on
 
 Tradeoff = Callable[[Numbers], Numbers]
-
-
-def _dp(epsilon: float, delta: float) -> tuple[float, float]:
-    return checks.real("epsilon", epsilon, 0), checks.real("delta", delta, 0, 1)
+Curve = Annotated[Tradeoff, checks.rule(checks.instance, Callable, "a trade-off function")]
+Budget = Annotated[float, checks.rule(checks.real, 0)]
+Delta = Annotated[float, checks.rule(checks.real, 0, 1)]
+Chance = Annotated[float, checks.rule(checks.real, 0, 1 + 1e-9)]  # sums may be rounded up
+Gaps = Annotated[Any, checks.rule(checks.reals, 0)]
+Scale = Annotated[float, checks.rule(checks.real, 0, closed="()")]
 
 
 def _three_lines(epsilon: float, delta: float, tv: float) -> Tradeoff:
     """Return the largest of the three lines with slopes ``-e^eps``, -1 and ``-e^-eps``."""
 
-    def f(alpha: Numbers) -> Numbers:
-        return np.maximum.reduce([0 * alpha, 1 - delta - math.exp(epsilon) * alpha, 1 - tv - alpha,
-                                  math.exp(-epsilon) * (1 - delta - alpha)])  # fmt: skip
+    return lambda alpha: np.maximum.reduce(
+        [
+            0 * alpha,
+            1 - delta - math.exp(epsilon) * alpha,
+            1 - tv - alpha,
+            math.exp(-epsilon) * (1 - delta - alpha),
+        ]
+    )
 
-    return f
 
-
-def tradeoff_dp(epsilon: float, delta: float = 0.0) -> Tradeoff:
+@checks.checked
+def tradeoff_dp(epsilon: Budget, delta: Delta = 0.0) -> Tradeoff:
     """Return the trade-off function of (epsilon, delta)-DP."""
-    epsilon, delta = _dp(epsilon, delta)
     return _three_lines(epsilon, delta, 1.0)
 
 
@@ -66,21 +71,20 @@ def tradeoff_support(mechanism: SupportOracle) -> Tradeoff:
     ValueError
         If the exact rates of this event are unknown.
     """
-    rates = TwoValueTest().rates(oracle(mechanism))
-    if rates is None:
-        raise ValueError(f"mechanism must have exact rates of its own, got {mechanism!r}")
-    return _three_lines(mechanism.epsilon, 0.0, rates[0] - rates[1])
+    tpr, fpr = TwoValueTest().rates(oracle(mechanism)) or (math.nan, 0.0)
+    checks.need(tpr >= 0, f"mechanism must have exact rates of its own, got {mechanism!r}")
+    return _three_lines(mechanism.epsilon, 0.0, tpr - fpr)
 
 
-def tradeoff_gdp(mu: float) -> Tradeoff:
+@checks.checked
+def tradeoff_gdp(mu: Budget) -> Tradeoff:
     """Return the trade-off function of mu-GDP."""
-    mu = checks.real("mu", mu, 0)
     return lambda alpha: scipy.special.ndtr(scipy.special.ndtri(1 - np.asarray(alpha)) - mu)
 
 
-def tradeoff_laplace(epsilon: float) -> Tradeoff:
+@checks.checked
+def tradeoff_laplace(epsilon: Budget) -> Tradeoff:
     """Return the trade-off function of Laplace noise of scale ``1 / epsilon`` at sensitivity 1."""
-    epsilon, _ = _dp(epsilon, 0)
     up, down = math.exp(epsilon), math.exp(-epsilon)
 
     def f(alpha: Numbers) -> Numbers:
@@ -91,15 +95,6 @@ def tradeoff_laplace(epsilon: float) -> Tradeoff:
         )[()]
 
     return f
-
-
-def _curve(f: Tradeoff) -> Tradeoff:
-    return checks.instance("f", f, Callable, "a trade-off function")
-
-
-def _chances(*named: tuple[str, float]) -> list[float]:
-    # sums over a prior may be rounded up
-    return [checks.real(name, value, 0, 1 + 1e-9) for name, value in named]
 
 
 def _peak(f: Tradeoff, low: float, high: float) -> float:
@@ -113,17 +108,18 @@ def _peak(f: Tradeoff, low: float, high: float) -> float:
     return float(max(1 - f(a) - a for a in (low, high, optimum.x)))
 
 
-def total_variation(f: Tradeoff) -> float:
+@checks.checked
+def total_variation(f: Curve) -> float:
     """Return the total variation of two output distributions with trade-off function `f`.
 
     This is the left equality of Eq. 2.
     """
-    return _peak(_curve(f), 0.0, 1.0)
+    return _peak(f, 0.0, 1.0)
 
 
-def tv_dp(epsilon: float, delta: float = 0.0) -> float:
+@checks.checked
+def tv_dp(epsilon: Budget, delta: Delta = 0.0) -> float:
     """Return the largest total variation under (epsilon, delta)-DP (Eq. 2, right)."""
-    epsilon, delta = _dp(epsilon, delta)
     small = math.exp(-epsilon)
     return (1 - small + 2 * delta * small) / (1 + small)
 
@@ -138,7 +134,8 @@ def tv_composed(tv: float, rounds: int) -> float:
     )
 
 
-def rero_eq3(f: Tradeoff, kappa_plus: float) -> float:
+@checks.checked
+def rero_eq3(f: Curve, kappa_plus: Chance) -> float:
     """Bound the success (ReRo) of any attack without side knowledge (Eq. 3).
 
     Parameters
@@ -148,17 +145,18 @@ def rero_eq3(f: Tradeoff, kappa_plus: float) -> float:
     kappa_plus : float
         Largest prior probability that a fixed guess succeeds.
     """
-    return float(1 - _curve(f)(*_chances(("kappa_plus", kappa_plus))))
+    return float(1 - f(kappa_plus))
 
 
-def rad_thm42(tv: float, kappa: float) -> float:
+@checks.checked
+def rad_thm42(tv: Chance, kappa: Chance) -> float:
     """Bound the RAD of any attack with any side knowledge (Theorem 4.2)."""
-    tv, kappa = _chances(("tv", tv), ("kappa", kappa))
     return tv * (1 - kappa)
 
 
+@checks.checked
 def rad_thm51(
-    f: Tradeoff, kappa: float, kappa_plus: float, kappa_minus: float
+    f: Curve, kappa: Chance, kappa_plus: Chance, kappa_minus: Chance
 ) -> tuple[float, float]:
     """Bound the RAD without side knowledge by the two forms of Theorem 5.1.
 
@@ -168,17 +166,17 @@ def rad_thm51(
     -------
     first, second : float
     """
-    _chances(("kappa", kappa), ("kappa_plus", kappa_plus), ("kappa_minus", kappa_minus))
     wide = min(1.0, kappa_plus / (1 - kappa)) if kappa < 1 else 1.0
-    return _peak(_curve(f), kappa_minus, kappa_plus), (1 - kappa) * _peak(f, 0.0, wide)
+    return _peak(f, kappa_minus, kappa_plus), (1 - kappa) * _peak(f, 0.0, wide)
 
 
+@checks.checked
 def rad_prop52(
-    epsilon: float,
-    delta: float,
-    kappa: float,
-    kappa_plus: float,
-    kappa_minus: float,
+    epsilon: Budget,
+    delta: Delta,
+    kappa: Chance,
+    kappa_plus: Chance,
+    kappa_minus: Chance,
     *,
     printed: bool = False,
 ) -> float:
@@ -186,8 +184,6 @@ def rad_prop52(
 
     As printed, the second term has `kappa_plus` where `kappa_minus` is needed, and is false.
     """
-    _chances(("kappa", kappa), ("kappa_plus", kappa_plus), ("kappa_minus", kappa_minus))
-    epsilon, delta = _dp(epsilon, delta)
     grow = math.expm1(epsilon)
     second = ((1 - (kappa_plus if printed else kappa_minus)) * grow + delta) * math.exp(-epsilon)
     return min(kappa_plus * grow + delta, second, tv_dp(epsilon, delta) * (1 - kappa))
@@ -199,8 +195,9 @@ def _gamma(m: int, epsilon: float, delta: float) -> float:
     return (m - 1) * (1 - small + m * delta * small) / (1 + (m - 1) * small)
 
 
+@checks.checked
 def rad_thm53(
-    prior: ArrayLike, epsilon: float, delta: float = 0.0, *, printed: bool = False
+    prior: ArrayLike, epsilon: Budget, delta: Delta = 0.0, *, printed: bool = False
 ) -> float:
     """Bound the RAD of perfect reconstruction from an (epsilon, delta)-DP mechanism (Theorem 5.3).
 
@@ -216,7 +213,7 @@ def rad_thm53(
     printed : bool
         Return the printed bound.
     """
-    prior, (epsilon, delta) = np.sort(checked_prior(prior))[::-1], _dp(epsilon, delta)
+    prior = np.sort(checked_prior(prior))[::-1]
     m, tv = prior.size, tv_dp(epsilon, delta)
     total = _gamma(m, epsilon, 2 * delta / m if printed else delta)
     rest = total - tv * (np.arange(m + 1) - np.append(0, np.cumsum(prior)))
@@ -225,13 +222,15 @@ def rad_thm53(
     return float(tv * (prior * (1 - prior))[:full].sum() + max(last, 0.0))
 
 
-def rad_cor54(m: int, epsilon: float, delta: float = 0.0) -> float:
+@checks.checked
+def rad_cor54(
+    m: Annotated[int, checks.rule(checks.integer, 2)], epsilon: Budget, delta: Delta = 0.0
+) -> float:
     """Return the largest RAD of any (epsilon, delta)-DP mechanism (Corollary 5.4).
 
     The m records are equally likely, and reconstruction is perfect. Some mechanism attains this
     value.
     """
-    m, (epsilon, delta) = checks.integer("m", m, 2), _dp(epsilon, delta)
     return _gamma(m, epsilon, delta) / m
 
 
@@ -294,7 +293,8 @@ def oue_ex45(mechanism: SupportOracle, prior: ArrayLike, *, printed: bool = Fals
     return float((1 - 2 * q) / (2 * (1 - q)) * (weight @ (1 - prior) - q * weight @ before))
 
 
-def laplace_ex47(gaps: ArrayLike, scale: float) -> float:
+@checks.checked
+def laplace_ex47(gaps: Gaps, scale: Scale) -> float:
     """Return the exact RAD of Laplace noise (Example 4.7).
 
     The prior is uniform, and there is no side knowledge.
@@ -307,13 +307,11 @@ def laplace_ex47(gaps: ArrayLike, scale: float) -> float:
     scale : float
         Scale of the noise, above 0.
     """
-    gaps = checks.reals("gaps", gaps, 0)
-    return float(
-        -np.expm1(-gaps / (2 * checks.real("scale", scale, 0, closed="()"))).sum() / (gaps.size + 1)
-    )
+    return float(-np.expm1(-gaps / (2 * scale)).sum() / (gaps.size + 1))
 
 
-def gaussian_ex48(gaps: ArrayLike, sigma: float) -> float:
+@checks.checked
+def gaussian_ex48(gaps: Gaps, sigma: Scale) -> float:
     """Return the exact RAD of Gaussian noise (Example 4.8).
 
     The prior is uniform, and there is no side knowledge.
@@ -325,8 +323,4 @@ def gaussian_ex48(gaps: ArrayLike, sigma: float) -> float:
     sigma : float
         Standard deviation of the noise, above 0.
     """
-    gaps = checks.reals("gaps", gaps, 0)
-    return float(
-        scipy.special.erf(gaps / (8**0.5 * checks.real("sigma", sigma, 0, closed="()"))).sum()
-        / (gaps.size + 1)
-    )
+    return float(scipy.special.erf(gaps / (8**0.5 * sigma)).sum() / (gaps.size + 1))

@@ -54,9 +54,8 @@ def _ticks(low: float, high: float, log: bool) -> list[float]:
         return [10.0**power for power in range(first, last + 1, step)]
     rough = (high - low) / 4
     size = 10 ** math.floor(math.log10(rough))
-    step_size = next(size * s for s in (1, 2, 5, 10) if size * s >= rough)
-    first = math.ceil(low / step_size)
-    return [i * step_size for i in range(first, math.floor(high / step_size + 1e-9) + 1)]
+    step = next(size * s for s in (1, 2, 5, 10) if size * s >= rough)
+    return [i * step for i in range(math.ceil(low / step), math.floor(high / step + 1e-9) + 1)]
 
 
 def _number(x: float) -> str:
@@ -144,13 +143,13 @@ def line(values: Mapping[str, Sequence[float]]) -> Drawing:
 
     parts = [f'<path d="M{left} {floor}H{2 * _WIDE - 20}" fill="none" stroke="#111"/>']
     for x in _ticks(low, high, False):
-        parts.append(f'<path d="M{across(x):.1f} {floor}v4" stroke="#111"/>')
-        parts.append(_text(across(x), floor + 16, _number(x), "middle"))
+        parts += [f'<path d="M{across(x):.1f} {floor}v4" stroke="#111"/>',
+                  _text(across(x), floor + 16, _number(x), "middle")]  # fmt: skip
     for row, (name, ends) in enumerate(shown.items()):
         y, colour = 18 + 22 * row, "#b00" if name == "claim" else "#0057b8"
-        parts.append(_text(left - 8, y + 4, name, "end"))
-        parts.append(f'<path d="M{across(ends[0]):.1f} {y}H{across(ends[-1]):.1f}" fill="none"'
-                     f' stroke="{colour}" stroke-width="8" stroke-linecap="round"/>')  # fmt: skip
+        parts += [_text(left - 8, y + 4, name, "end"),
+                  f'<path d="M{across(ends[0]):.1f} {y}H{across(ends[-1]):.1f}" fill="none"'
+                  f' stroke="{colour}" stroke-width="8" stroke-linecap="round"/>']  # fmt: skip
     parts.append(_text((left + 2 * _WIDE) / 2, floor + 34, "epsilon", "middle"))
     label = "; ".join(f"{name} {' to '.join(map(_number, ends))}" for name, ends in shown.items())
     return _framed(parts, label, 2 * _WIDE, floor + 44)
@@ -183,8 +182,8 @@ def against(result: Any, pair: Sequence[Any]) -> str:
 def leading(result: Any) -> str:
     """Return the pair of a result in words; among several pairs it is the worst one."""
     pairs = {frozenset(map(repr, row["pair"])) for row in result.directions}
-    worst = f", the worst of {len(pairs)} pairs" if len(pairs) > 1 else ""
-    return against(result, result.pair) + worst
+    several = f", the worst of {len(pairs)} pairs" if len(pairs) > 1 else ""
+    return against(result, result.pair) + several
 
 
 def counted(counts: Mapping[str, Any]) -> str:

@@ -5,32 +5,32 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import Annotated, ClassVar
 
 import scipy
 
-from .. import digests, stats
+from .. import checks, digests, stats
 from ..stats import down
 from ..types import Pair, Row
-
-if TYPE_CHECKING:
-    from .report_html import Drawing
+from .report_html import Drawing, line, table
 
 # fmt: off
 __all__ = [
-    "CLEAR", "LEAST", "STATUSES", "AuditResult", "PairResult", "Row", "finite", "in_the_clear",
-    "too_few"
+    "CLEAR", "Claim", "LEAST", "STATUSES", "AuditResult", "ErrorsResult", "PairResult", "Row",
+    "finite", "in_the_clear", "too_few"
 ]
 # fmt: on
+
+Claim = Annotated[
+    float, lambda name, claim: claim if claim == math.inf else checks.real(name, claim, 0)
+]
+"""A claimed epsilon, as the type of a field or argument that is checked; infinite if none is."""
 
 STATUSES = ("none found", "violation", "inconclusive", "not valid")
 """The values of `AuditResult.status`."""
 
 SCHEMA = 1
 """Version of the form of `AuditResult.to_dict`; it rises if a key changes its meaning or goes."""
-
-_NESTED = ("pair", "questions", "directions", "warnings", "verdict", "seconds", "how")
-"""Keys of `AuditResult.row` that `AuditResult.plain` leaves out."""
 
 
 def finite(x: object) -> object:
@@ -110,9 +110,9 @@ class AuditResult:
     rates: Mapping[str, float]
     epsilon_emp: float
     lower: float
-    exact: float | None
-    exact_sd: float | None
     claim: float
+    exact: float | None = None
+    exact_sd: float | None = None
     delta: float = 0.0
     limit: float | None = None
     estimates: Mapping[str, float] = field(default_factory=dict)
@@ -139,9 +139,13 @@ class AuditResult:
         """One of `STATUSES`: ``violation``, ``none found``, ``inconclusive`` or ``not valid``."""
         if self.invalid:
             return "not valid"
-        if self.lower > self.claim:
+        if self._refuted:
             return "violation"
         return "inconclusive" if self.inconclusive else "none found"
+
+    @property
+    def _refuted(self) -> bool:
+        return self.lower > self.claim
 
     @property
     def how(self) -> str:
@@ -159,34 +163,25 @@ class AuditResult:
 
         It ends with `about`, and with a remark if no report was made.
         """
-        sampled = (
-            f"The counts were sampled from the exact distribution of {self.mechanism}: no report"
-            " was made."
-        )
-        parts = [self._conclusion, self.about, "" if self.faithful else sampled]
-        return " ".join(filter(None, parts))
+        of = f"from the exact distribution of {self.mechanism}"
+        sampled = "" if self.faithful else f"The counts were sampled {of}: no report was made."
+        return " ".join(filter(None, [self._conclusion, self.about, sampled]))
 
     @property
     def _conclusion(self) -> str:
-        level = f"with {stats.confidence(self.alpha)} confidence"
+        confident = f"with {stats.confidence(self.alpha)} confidence"
+        leak = f"{confident} the reports leak at least epsilon = {down(self.lower)}"
         if self.invalid:
             return f"Not a valid audit: {self.invalid}."
         if self.violated:
-            return (
-                f"VIOLATION: {level} the reports leak at least epsilon = {down(self.lower)}, more"
-                f" than the claimed {self.claim:g}.{f' {self.scope}' if self.scope else ''}"
-            )
+            scope = f" {self.scope}" if self.scope else ""
+            return f"VIOLATION: {leak}, more than the claimed {self.claim:g}.{scope}"
         if self.inconclusive:
             return f"Inconclusive: {self.inconclusive}."
         if self.claim == math.inf:
-            return (
-                f"No epsilon is claimed; {level} the reports leak at least epsilon ="
-                f" {down(self.lower)}."
-            )
-        return (
-            f"No violation found: {level} the reports leak at least epsilon = {down(self.lower)}, "
-            f"which the claimed {self.claim:g} allows. This does not prove the claim."
-        )
+            return f"No epsilon is claimed; {leak}."
+        allowed = f"which the claimed {self.claim:g} allows. This does not prove the claim."
+        return f"No violation found: {leak}, {allowed}"
 
     def row(self) -> Row:
         """Flatten into a dictionary with the keys of the command line's JSON.
@@ -218,8 +213,8 @@ class AuditResult:
             **self.rates,
             "epsilon_emp": finite(self.epsilon_emp),
             "lower": self.lower,
-            "exact_epsilon_emp": finite(self.exact) if self.exact is not None else None,
-            "exact_sd": finite(self.exact_sd) if self.exact_sd is not None else None,
+            "exact_epsilon_emp": finite(self.exact),
+            "exact_sd": finite(self.exact_sd),
             **more,
             **{key: finite(value) for key, value in self.estimates.items()},
             "claim": finite(self.claim),
@@ -242,16 +237,14 @@ class AuditResult:
         """
         versions = {"ldpkit": importlib.metadata.version("ldpkit"), **digests.versions()}
         added = {"cause": self.cause, "digest": self.digest, "versions": versions}
-        return self.row() | added | {"schema_version": SCHEMA}
+        return {**self.row(), **added, "schema_version": SCHEMA}
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON on one line."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
-    def plot(self) -> "Drawing":
+    def plot(self) -> Drawing:
         """Draw claim, estimate, expectation and lower bound on one axis of epsilon."""
-        from .report_html import line  # imported late, because most callers do not draw
-
         spread = self.exact_sd or 0.0
         return line(
             {
@@ -267,8 +260,6 @@ class AuditResult:
 
     def _repr_html_(self) -> str:
         """Return a table and the drawing, for notebooks."""
-        from .report_html import table
-
         kept = {
             key: value
             for key, value in self.row().items()
@@ -282,7 +273,8 @@ class AuditResult:
 
         The same seed gives the same dictionary to the last digit.
         """
-        return {key: value for key, value in self.row().items() if key not in _NESTED}
+        left_out = ("pair", "questions", "directions", "warnings", "verdict", "seconds", "how")
+        return {key: value for key, value in self.row().items() if key not in left_out}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,6 +307,22 @@ class PairResult(AuditResult):
         ]
         named = {"pair": list(self.pair), "questions": self.questions}
         return named, {"directions": directions}
+
+
+class ErrorsResult(AuditResult):
+    """Result of an audit by error rates.
+
+    The papers count the trials with both inputs together, and so does the ``trials`` of `row`.
+    """
+
+    @property
+    def total(self) -> int:
+        """Number of trials with both inputs together."""
+        return 2 * self.trials
+
+    def row(self) -> Row:
+        """Flatten as `AuditResult.row` does; ``per_input`` is the number of trials per input."""
+        return super().row() | {"trials": self.total, "per_input": self.trials}
 
 
 LEAST = 10

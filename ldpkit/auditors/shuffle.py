@@ -22,12 +22,13 @@ import numpy as np
 import scipy
 
 from .. import checks, stats
-from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
+from ..mechanisms.base import Epsilon
 from ..mechanisms.gradient import LDPSGD
 from ..progress import Progress, count_begun
 from ..rng import generator
 from ..types import Array, Rates, Rng, Word
-from .gradient import ErrorsAudit, ErrorsResult, lower_sides
+from .gradient import ErrorsAudit, lower_sides
+from .result import ErrorsResult
 
 # fmt: off
 __all__ = [
@@ -39,16 +40,12 @@ __all__ = [
 MAX_CLIENTS = 10**6
 
 
-def _checked(clients: int, epsilon: float) -> tuple[int, float, float]:
-    epsilon = checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
-    return (
-        checks.integer("clients", clients, 1, MAX_CLIENTS),
-        epsilon,
-        float(scipy.special.expit(epsilon)),
-    )
+Clients = Annotated[int, checks.rule(checks.integer, 1, MAX_CLIENTS)]
+Budget = Annotated[float, checks.rule(checks.real, 0)]
 
 
-def pmfs(clients: int, epsilon: float, others: Array | None = None) -> tuple[Array, Array]:
+@checks.checked
+def pmfs(clients: Clients, epsilon: Epsilon, others: Array | None = None) -> tuple[Array, Array]:
     """Return the distributions of the number of reports that lean towards the gradient.
 
     Parameters
@@ -66,7 +63,7 @@ def pmfs(clients: int, epsilon: float, others: Array | None = None) -> tuple[Arr
     with_it, without : float array, shape (clients + 1,)
         The distributions if the last client holds the gradient, and if it holds the negative.
     """
-    clients, epsilon, p = _checked(clients, epsilon)
+    p = float(scipy.special.expit(epsilon))
     if others is None:
         others = scipy.stats.binom.pmf(np.arange(clients), clients - 1, p)
     elif checks.reals("others", others, 0, 1).shape != (clients,) or abs(np.sum(others) - 1) > 1e-9:
@@ -77,7 +74,10 @@ def pmfs(clients: int, epsilon: float, others: Array | None = None) -> tuple[Arr
     return p * up + (1 - p) * stay, (1 - p) * up + p * stay
 
 
-def pair_delta(clients: int, epsilon: float, shuffled: float, others: Array | None = None) -> float:
+@checks.checked
+def pair_delta(
+    clients: int, epsilon: float, shuffled: Budget, others: Array | None = None
+) -> float:
     """Return the exact delta of the two batches at epsilon `shuffled`.
 
     It is the larger one of the two directions.
@@ -90,15 +90,18 @@ def pair_delta(clients: int, epsilon: float, shuffled: float, others: Array | No
         Epsilon of the shuffled reports, at least 0.
     """
     with_it, without = pmfs(clients, epsilon, others)
-    shuffled = checks.real("shuffled", shuffled, 0)
     return max(
         float(np.maximum(a - math.exp(shuffled) * b, 0).sum())
         for a, b in ((with_it, without), (without, with_it))
     )
 
 
+@checks.checked
 def blanket_delta(
-    clients: int, epsilon: float, shuffled: float, blanket: float | None = None
+    clients: Clients,
+    epsilon: Epsilon,
+    shuffled: Budget,
+    blanket: Annotated[float | None, checks.rule(checks.real, 0, 1)] = None,
 ) -> float:
     """Bound delta at epsilon `shuffled` for every pair of neighbouring batches of LDP-SGD.
 
@@ -118,14 +121,9 @@ def blanket_delta(
     largest divergence. The number of reports that lean towards the gradient is then
     ``Binomial(C, 1/2)``.
     """
-    clients, epsilon, p = _checked(clients, epsilon)
-    noise = (
-        2 * float(scipy.special.expit(-epsilon))
-        if blanket is None
-        else checks.real("blanket", blanket, 0, 1)
-    )
-    c, mass = stats.binomial_window(clients - 1, noise)
-    grown = math.exp(checks.real("shuffled", shuffled, 0))
+    p = float(scipy.special.expit(epsilon))
+    noise = 2 * float(scipy.special.expit(-epsilon)) if blanket is None else blanket
+    (c, mass), grown = stats.binomial_window(clients - 1, noise), math.exp(shuffled)
     gain, loss = p - grown * (1 - p), grown * p - (1 - p)
     if gain <= 0:
         return 0.0
@@ -138,7 +136,14 @@ def blanket_delta(
     return float((mass * each).sum())
 
 
-def solve(delta_at: Callable[[float], float], delta: float, epsilon: float) -> float:
+@checks.checked
+def solve(
+    delta_at: Annotated[
+        Callable[[float], float], checks.rule(checks.instance, Callable, "callable")
+    ],
+    delta: Annotated[float, checks.rule(checks.real, 0, 1)],
+    epsilon: Budget,
+) -> float:
     """Return the smallest epsilon at which ``delta_at(epsilon) <= delta``.
 
     Parameters
@@ -155,8 +160,6 @@ def solve(delta_at: Callable[[float], float], delta: float, epsilon: float) -> f
     ValueError
         If ``delta_at(epsilon)`` exceeds delta.
     """
-    checks.instance("delta_at", delta_at, Callable, "callable")
-    delta, epsilon = checks.real("delta", delta, 0, 1), checks.real("epsilon", epsilon, 0)
     if delta_at(0.0) <= delta:
         return 0.0
     checks.need(
@@ -168,18 +171,17 @@ def solve(delta_at: Callable[[float], float], delta: float, epsilon: float) -> f
     )
 
 
-def least_clients(epsilon: float, delta: float = 1e-6) -> int:
+@checks.checked
+def least_clients(
+    epsilon: Epsilon,
+    # sums of probabilities are not more accurate than the smallest delta
+    delta: Annotated[float, checks.rule(checks.real, 1e-12, 1, closed="[)")] = 1e-6,
+) -> int:
     """Return the smallest number of clients for which `closed_bound` is proved.
 
     It is ``8 ln(2/delta) (e^eps + 1)``, rounded up.
     """
-    # sums of probabilities are not more accurate than this smallest delta
-    delta = checks.real("delta", delta, 1e-12, 1, closed="[)")
-    return math.ceil(
-        8
-        * math.log(2 / delta)
-        * (math.exp(checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)) + 1)
-    )
+    return math.ceil(8 * math.log(2 / delta) * (math.exp(epsilon) + 1))
 
 
 def closed_bound(clients: int, epsilon: float, delta: float = 1e-6) -> float:
@@ -192,11 +194,10 @@ def closed_bound(clients: int, epsilon: float, delta: float = 1e-6) -> float:
     ValueError
         If there are fewer clients than `least_clients`, because the bound is not proved for them.
     """
-    least = least_clients(epsilon, delta)
+    least, e = least_clients(epsilon, delta), math.exp(epsilon)
     clients = checks.integer(
         f"clients at epsilon = {epsilon:g} and delta = {delta:g}", clients, least
     )
-    e = math.exp(epsilon)
     return math.log1p(
         (e - 1) * (4 * math.sqrt(2 * math.log(4 / delta) / ((e + 1) * clients)) + 4 / clients)
     )
@@ -265,8 +266,8 @@ class ShuffleAudit(ErrorsAudit):
         If a parameter is out of range. The message names it.
     """
 
-    epsilon: float
-    clients: int
+    epsilon: Epsilon
+    clients: Clients
     delta: float = 1e-6
     _: KW_ONLY
     attack: Annotated[str, checks.rule(checks.one_of, ("threshold",))] = "threshold"
@@ -275,8 +276,7 @@ class ShuffleAudit(ErrorsAudit):
     def __post_init__(self) -> None:
         self.claim  # noqa: B018  refuses too few clients
         super().__post_init__()
-        clients, epsilon, _ = _checked(self.clients, self.epsilon)
-        checks.fix(self, clients=clients, epsilon=epsilon, d=LDPSGD(self.d, epsilon).d)
+        checks.fix(self, d=LDPSGD(self.d, self.epsilon).d)
 
     @functools.cached_property
     def claim(self) -> float:
@@ -303,12 +303,12 @@ class ShuffleAudit(ErrorsAudit):
         with Progress(2 * trials, "trials", "shuffled LDP-SGD") as progress:
             for changed in (False, True):
                 rng = generator(seed, "shuffle", self.epsilon, clients, self.faithful, changed)
-                if self.faithful:
-                    leaning = _count(LDPSGD(self.d, self.epsilon), clients, changed, trials, rng)
-                else:
-                    leaning = rng.binomial(clients - 1, p, trials) + rng.binomial(
-                        1, 1 - p if changed else p, trials
-                    )
+                leaning = (
+                    _count(LDPSGD(self.d, self.epsilon), clients, changed, trials, rng)
+                    if self.faithful
+                    else rng.binomial(clients - 1, p, trials)
+                    + rng.binomial(1, 1 - p if changed else p, trials)
+                )
                 errors.append(int(np.count_nonzero((leaning < clients * p) != changed)))
                 progress.add(trials, "fn" if changed else "fp", errors[-1])
         return [

@@ -13,8 +13,7 @@ import scipy
 from .. import checks
 from ..jit import kernel
 from ..mechanisms.base import MIN_EPSILON, Epsilon, LocalRandomizer
-from ..reports import ReportType
-from ..reports.base import shaped
+from ..reports.base import ReportType, shaped
 from ..rng import State, first_state, next_word
 from ..types import Array, ArrayLike, Numbers, Pair, Rates, Reports, Rng
 
@@ -160,19 +159,17 @@ class Integers(ReportType):
     def guess_rates(self, pair: Pair) -> Rates:
         low = -math.inf if pair[0] == 0 else pair[0]
         high = math.inf if pair[0] == self.k - 1 else pair[0] + 1
-        first, second = (self.between(low - value, high - value) for value in pair)
-        return first, second
+        return self.between(low - pair[0], high - pair[0]), self.between(
+            low - pair[1], high - pair[1]
+        )
 
     def score(self, reports: Array, pair: Pair) -> Array:
         away = reports - (pair[0] + pair[1]) / 2
         return away if pair[0] > pair[1] else -away
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        half = abs(pair[0] - pair[1]) / 2
-        first, second = (
-            self.between(math.ceil(threshold + far), math.inf) for far in (-half, half)
-        )
-        return first, second
+        least = [math.ceil(threshold + abs(pair[0] - pair[1]) / 2 * side) for side in (-1, 1)]
+        return self.between(least[0], math.inf), self.between(least[1], math.inf)
 
 
 @dataclass(frozen=True)
@@ -244,9 +241,9 @@ class IntegerNoise(LocalRandomizer):
 
     sensitivity: int
 
-    def _users(self, values: ArrayLike, rng: Rng) -> tuple[Array, State]:
+    @checks.checked
+    def _users(self, values: ArrayLike, rng: checks.Generator) -> tuple[Array, State]:
         """The users' values and a first state, after checking the values and the generator."""
-        checks.generator(rng)
         return checks.values(values, self.sensitivity + 1), first_state(rng)
 
     def estimate(self, reports: ArrayLike) -> float:
@@ -256,8 +253,8 @@ class IntegerNoise(LocalRandomizer):
     def variance(self, n: int, value: Numbers = 0) -> Numbers:
         """Return the variance of the estimate if all n users hold `value`, which does not change
         the variance."""
-        spread = self._spread / checks.integer("n", n, 1)
-        return spread + 0.0 * checks.reals("value", value, 0, self.sensitivity)[()]
+        same = 0.0 * checks.reals("value", value, 0, self.sensitivity)[()]
+        return self._spread / checks.integer("n", n, 1) + same
 
     @property
     @abstractmethod

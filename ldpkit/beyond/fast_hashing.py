@@ -13,7 +13,7 @@ from ..mechanisms.base import Epsilon
 from ..mechanisms.grr import respond
 from ..mechanisms.hashing import LocalHashing
 from ..reports import HASH_REPORT
-from ..reports.base import Structured, log_ratio
+from ..reports.base import Structured, log_ratio, structured
 from ..types import Array, ArrayLike, Numbers, Pair, Rates, Rng
 
 __all__ = ["FLH", "FAMILIES", "Seeded"]
@@ -141,14 +141,12 @@ class Seeded(Structured):
         if self.seeds * max(self.k, self.g) > 2**24:
             return None
         table = self._table(np.arange(self.k), np.arange(self.seeds))
-        rows = np.arange(self.seeds)[:, None] * self.g
-        sizes = np.bincount((table + rows).ravel(), minlength=self.seeds * self.g)
-        sizes = sizes.reshape(self.seeds, self.g)  # values in each cell
+        cells = (table + np.arange(self.seeds)[:, None] * self.g).ravel()
+        sizes = np.bincount(cells, minlength=self.seeds * self.g).reshape(self.seeds, self.g)
         own = 1 / np.take_along_axis(sizes, table[:, [pair[0]]], 1)[:, 0]
         empty = self.other * (sizes == 0).sum(axis=1) / self.k  # any guess from an empty cell
-        same = table[:, pair[0]] == table[:, pair[1]]
-        second = np.where(same, self.p, self.other) * own + empty
-        return float(np.mean(self.p * own + empty)), float(np.mean(second))
+        rates = np.where(table[:, pair[0]] == table[:, pair[1]], self.p, self.other)
+        return float(np.mean(self.p * own + empty)), float(np.mean(rates * own + empty))
 
 
 @functools.lru_cache(maxsize=256)
@@ -203,18 +201,16 @@ class FLH(LocalHashing, exact=True):
     @property
     def report_type(self) -> Seeded:  # type: ignore[override]  # is no report of random functions
         """A seed and a cell."""
-        prime, every = 0, 2**16
-        if self.family == FAMILIES[1]:
-            prime = max(self.k, self.g)
-            while any(prime % d == 0 for d in range(2, math.isqrt(prime) + 1)):
-                prime += 1
-            every = prime * (prime - 1)
-        return Seeded(self.k, self.g, self.seeds or every, self.p, prime)
+        if self.family == FAMILIES[0]:
+            return Seeded(self.k, self.g, self.seeds or 2**16, self.p, 0)
+        prime = max(self.k, self.g)
+        while any(prime % d == 0 for d in range(2, math.isqrt(prime) + 1)):
+            prime += 1
+        return Seeded(self.k, self.g, self.seeds or prime * (prime - 1), self.p, prime)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) of type `HASH_REPORT`; see `Mechanism.perturb`."""
         values, form = self._users(values, rng), self.report_type
-        reports = np.empty(values.size, HASH_REPORT)
-        reports["seed"] = rng.integers(0, form.seeds, values.size, dtype=np.uint64)
-        reports["cell"] = respond(form.cells(values, reports["seed"]), self.g, self.p, rng)
-        return reports
+        seeds = rng.integers(0, form.seeds, values.size, dtype=np.uint64)
+        true = form.cells(values, seeds)
+        return structured(HASH_REPORT, seed=seeds, cell=respond(true, self.g, self.p, rng))

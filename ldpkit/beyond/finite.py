@@ -10,8 +10,7 @@ import numpy as np
 
 from .. import checks, curve
 from ..mechanisms.base import LocalRandomizer
-from ..reports import ReportType
-from ..reports.base import shaped
+from ..reports.base import ReportType, shaped
 from ..types import Array, ArrayLike, Input, Pair, Rates, Reports, Rng, Row
 
 __all__ = ["FiniteMechanism"]
@@ -147,10 +146,8 @@ class FiniteMechanism(LocalRandomizer, exact=True):
         """Return numbers of reports, int array (n,); see `Mechanism.perturb`."""
         checks.generator(rng)
         sums, values = np.cumsum(self.report_type.laws, axis=1), checks.values(values, self.k)
-        below = (sums / sums[:, -1:])[values] <= rng.random(len(values))[:, None]
-        return below.sum(axis=1)
+        return np.sum((sums / sums[:, -1:])[values] <= rng.random((len(values), 1)), axis=1)
 
     def curve(self, pair: Pair | None = None) -> curve.Curve:
         """Return the exact trade-off curve of two values, by default of the worst pair."""
-        one, two = self.report_type.laws[list(self.pair(pair))]
-        return curve.laws(two, one)
+        return curve.laws(*self.report_type.laws[list(self.pair(pair))[::-1]])

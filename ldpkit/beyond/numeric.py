@@ -3,6 +3,7 @@
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import scipy
@@ -181,9 +182,9 @@ class NumberOracle(LocalRandomizer):
 
     low, high = -1, 1
 
-    def _numbers(self, values: ArrayLike, rng: Rng) -> Array:
+    @checks.checked
+    def _numbers(self, values: ArrayLike, rng: checks.Generator) -> Array:
         """The users' numbers, after checking them and the generator."""
-        checks.generator(rng)
         values = checks.reals("values", values, self.low, self.high)
         checks.need(
             values.ndim == 1,
@@ -203,6 +204,18 @@ class NumberOracle(LocalRandomizer):
         first, second = (checks.real("pair", value, self.low, self.high) for value in pair)
         return first, second
 
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
+        """Return real numbers, float array (n,), if a report is an `Interval`; see
+        `Mechanism.perturb`."""
+        values, form = self._numbers(values, rng), cast(Interval, self.report_type)
+        left, place = form.left(values), rng.random(values.size)
+        # outside: uniform on the parts left and right of the interval, joined to one
+        out = form.low + (form.high - form.low - form.length) * place
+        out = np.where(out < left, out, out + form.length)
+        within = rng.random(values.size) < form.density * form.length
+        # rounding may exceed an end by one digit
+        return np.clip(np.where(within, left + form.length * place, out), form.low, form.high)
+
     def estimate(self, reports: ArrayLike) -> float:
         """Return the unbiased estimate of the mean input from reports of n >= 1 users."""
         return float(self.read(reports).mean())
@@ -210,25 +223,12 @@ class NumberOracle(LocalRandomizer):
     def variance(self, n: int, value: Numbers = 0.0) -> Numbers:
         """Return the variance of the estimate if all n users hold `value`, which is a number or an
         array of numbers."""
-        spread = self._spread(checks.reals("value", value, self.low, self.high)[()])
-        return spread / checks.integer("n", n, 1)
+        value = checks.reals("value", value, self.low, self.high)[()]
+        return self._spread(value) / checks.integer("n", n, 1)
 
     @abstractmethod
     def _spread(self, value: Numbers) -> Numbers:
         """Variance of the estimate from one report."""
-
-
-def _reports(report_type: Interval, values: Array, rng: Rng) -> Array:
-    """Sample one number for each value, inside or outside the value's interval; float array
-    (n,)."""
-    low, high, length = report_type.low, report_type.high, report_type.length
-    left, place = report_type.left(values), rng.random(values.size)
-    # outside: uniform on the parts left and right of the interval, joined to one
-    out = low + (high - low - length) * place
-    out = np.where(out < left, out, out + length)
-    within = rng.random(values.size) < report_type.density * length
-    out = np.where(within, left + length * place, out)
-    return np.clip(out, low, high)  # rounding may exceed an end by one digit
 
 
 @dataclass(frozen=True)
@@ -272,10 +272,6 @@ class PM(NumberOracle, exact=True):
         """One real number."""
         bound, length = self.bound, self.bound - 1
         return Interval(-bound, bound, (-1, 1), length, self.p / length, math.exp(self.epsilon))
-
-    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
-        """Return real numbers, float array (n,), for values in [-1, 1]; see `Mechanism.perturb`."""
-        return _reports(self.report_type, self._numbers(values, rng), rng)
 
     def _spread(self, value: Numbers) -> Numbers:
         root = math.expm1(self.epsilon / 2)
@@ -420,16 +416,11 @@ class SW(NumberOracle, exact=True):
         """Difference of the mean reports of the inputs 1 and 0."""
         return 2 * self.b * self.p * -math.expm1(-self.epsilon)
 
-    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
-        """Return real numbers, float array (n,), for values in [0, 1]; see `Mechanism.perturb`."""
-        return _reports(self.report_type, self._numbers(values, rng), rng)
-
     def estimate(self, reports: ArrayLike) -> float:
         """Return the unbiased estimate of the mean input; see `NumberOracle.estimate`."""
         return 0.5 + (super().estimate(reports) - 0.5) / self._slope
 
     def _spread(self, value: Numbers) -> Numbers:
         b, away = self.b, value - 0.5
-        square = self.q * (1 + 2 * b) ** 3 / 12  # second moment about 1/2
-        square = square + self._slope * (away**2 + b**2 / 3)
+        square = self.q * (1 + 2 * b) ** 3 / 12 + self._slope * (away**2 + b**2 / 3)  # about 1/2
         return square / self._slope**2 - away**2

@@ -13,7 +13,7 @@ from .. import checks
 from ..exact import binomial
 from ..jit import kernel
 from ..mechanisms.base import MAX_ROUNDS, Domain, Epsilon, SupportOracle
-from ..reports.base import Structured, alphabet, product_distribution
+from ..reports.base import Structured, alphabet, product_distribution, structured
 from ..types import Array, ArrayLike, Numbers, Pair, Rates, Rng
 from .hadamard import cell_table
 
@@ -456,14 +456,12 @@ class RAPPOR(SupportOracle, exact=True):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``cohort`` and ``bits``; see `Mechanism.perturb`."""
-        values = self._users(values, rng)
-        reports = np.zeros(values.size, self.report_type.form)
-        reports["cohort"] = rng.integers(0, self.cohorts, values.size)
+        values, form = self._users(values, rng), self.report_type.form
+        cohorts = rng.integers(0, self.cohorts, values.size)
         own = np.zeros((values.size, self.m), np.uint8)
-        np.put_along_axis(own, self.single.places[reports["cohort"], :, values], 1, 1)
+        np.put_along_axis(own, self.single.places[cohorts, :, values], 1, 1)
         fair = rng.integers(0, 2, own.shape, np.uint8)
         permanent = np.where(rng.random(own.shape) < self.f, fair, own)
         rates = np.where(permanent, self.keep, self.flip)[:, None]  # the same rates every week
-        coins = rng.random((values.size, self.tau or 1, self.m))
-        reports["bits"] = (coins < rates).reshape(reports["bits"].shape)
-        return reports
+        bits = rng.random((values.size, self.tau or 1, self.m)) < rates
+        return structured(form, cohort=cohorts, bits=bits.reshape(-1, *form["bits"].shape))

@@ -15,6 +15,7 @@ from .. import checks
 from ..jit import kernel
 from ..mechanisms.base import Domain, Epsilon, SupportOracle
 from ..mechanisms.grr import GRR, respond
+from ..reports.base import structured
 from ..types import Array, ArrayLike, Rng
 from .hadamard import Index, Signs, Sketch, plus, words
 
@@ -136,17 +137,15 @@ class HM(SupportOracle, exact=True):
         """Return a structured array (n,) with ``indices`` and ``signs``; see
         `Mechanism.perturb`."""
         values = self._users(values, rng)
-        reports = np.empty(values.size, self.report_type.form)
-        reports["indices"] = rng.integers(0, self.order, (values.size, self.t))
-        reports["signs"] = answers(values, reports["indices"], self.p, rng)
-        return reports
+        indices = rng.integers(0, self.order, (values.size, self.t))
+        signs = answers(values, indices, self.p, rng)
+        return structured(self.report_type.form, indices=indices, signs=signs)
 
 
 def answers(rows: Array, indices: Array, p: float, rng: Rng) -> Array:
     """Return the signs of each user's row at the indices with probability `p`, otherwise uniform
     other signs; int array (n,)."""
-    truth = words(rows[:, None], indices)[:, 0]
-    return respond(truth, 2 ** indices.shape[1], p, rng)
+    return respond(words(rows[:, None], indices)[:, 0], 2 ** indices.shape[1], p, rng)
 
 
 # --- count mean sketches
@@ -212,12 +211,11 @@ class CMS(CountMeanSketch, exact=True):
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``hash`` and ``signs``; see `Mechanism.perturb`."""
         values, report_type = self._users(values, rng), self.report_type
-        reports = np.empty(values.size, report_type.form)
-        reports["hash"] = rng.integers(0, self.hashes, values.size)
-        cell = report_type.table[reports["hash"], values]
-        signs = np.where(np.arange(self.m) == cell[:, None], 1, -1)
-        reports["signs"] = np.where(rng.random(signs.shape) < self.p, signs, -signs)
-        return reports
+        chosen = rng.integers(0, self.hashes, values.size)
+        cells = report_type.table[chosen, values, None]
+        signs = np.where(np.arange(self.m) == cells, 1, -1)
+        sent = np.where(rng.random(signs.shape) < self.p, signs, -signs)
+        return structured(report_type.form, hash=chosen, signs=sent)
 
 
 @dataclass(frozen=True)
@@ -269,9 +267,7 @@ class HCMS(CountMeanSketch, exact=True):
         """Return a structured array (n,) with ``hash``, ``indices`` and ``signs``; see
         `Mechanism.perturb`."""
         values, report_type = self._users(values, rng), self.report_type
-        reports = np.empty(values.size, report_type.form)
-        reports["hash"] = rng.integers(0, self.hashes, values.size)
-        reports["indices"] = rng.integers(0, self.m, (values.size, 1))
-        cell = report_type.table[reports["hash"], values]
-        reports["signs"] = answers(cell, reports["indices"], self.p, rng)
-        return reports
+        chosen = rng.integers(0, self.hashes, values.size)
+        indices = rng.integers(0, self.m, (values.size, 1))
+        signs = answers(report_type.table[chosen, values], indices, self.p, rng)
+        return structured(report_type.form, hash=chosen, indices=indices, signs=signs)

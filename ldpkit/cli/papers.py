@@ -8,12 +8,12 @@ import click
 
 from .. import refine as refinement
 from ..attacks import MaximalGain
-from ..attacks.gradient import RULES
+from ..attacks.gradient import ADVERSARIES, RULES
 from ..auditors import GradientAudit, KVAudit, ShuffleAudit, count_ratio, kv
-from ..auditors.gradient import ADVERSARIES, ErrorsResult
-from ..auditors.rad import CALIBRATED, PROTOCOLS, epsilon_interval, rad_result, rad_uniform
-from ..auditors.rad import calibrate as run_calibrate
-from ..auditors.result import Row, finite
+from ..auditors.calibration import CALIBRATED
+from ..auditors.calibration import calibrate as run_calibrate
+from ..auditors.rad import PROTOCOLS, epsilon_interval, rad_result, rad_uniform
+from ..auditors.result import ErrorsResult, Row, finite
 from ..checks import integer, need, one_of
 from ..mechanisms import GRADIENT, KEY_VALUE, PCKVUE, PrivKV
 from ..mechanisms.cpp import CPP

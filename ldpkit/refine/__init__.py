@@ -14,7 +14,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from ..mechanisms import (
     FrequencyOracle,
     make,
 )
-from ..mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, oracle, support_variance
+from ..mechanisms.base import Domain, Epsilon, oracle, support_variance
 from ..mechanisms.grr import inclusion_rates, response_rates
 from ..mechanisms.hashing import LocalHashing
 from ..mechanisms.unary import other_rate, threshold_rates
@@ -58,6 +58,8 @@ LAWS = ("exact", "published")
 """Success rates of local hashing: exact, or with the mean number of colliding values in place of
 their distribution."""
 
+Law = Annotated[str, checks.rule(checks.one_of, LAWS)]
+
 _MAX_GRID = 2**21
 
 
@@ -76,10 +78,6 @@ def _subset_sizes(k: int, epsilon: float) -> Array:
         k >= 3, f"k must be at least 3 for family ss (the paper's grid ends at k - 2), got {k}"
     )
     return _every("omega", 1, k - 2)
-
-
-def _hash_ranges(k: int, epsilon: float) -> Array:
-    return _every("g", 2, max(k - 1, round(math.exp(epsilon)) + 1))
 
 
 def _log_odds(k: int, epsilon: float) -> Array:
@@ -106,7 +104,7 @@ class Family:
     rates : callable
         ``(k, epsilon, parameter) -> p, q``, for an array of parameters.
     grid, published_grid : callable
-        ``(k, epsilon) -> parameters`` to select from, here and in the paper.
+        ``(k, epsilon) -> parameters`` to select from, here and in the paper if it has another one.
     """
 
     adaptive: type[ASS | AUE | ALH | ATHE]
@@ -115,11 +113,11 @@ class Family:
     symbol: str
     rates: Callable[[int, float, Array], tuple[Numbers, Numbers]]
     grid: Callable[[int, float], Array]
-    published_grid: Callable[[int, float], Array]
+    published_grid: Callable[[int, float], Array] | None = None
 
 
 FAMILIES = {
-    "ss": Family(ASS, (SS,), "omega", r"\omega", inclusion_rates, _subset_sizes, _subset_sizes),
+    "ss": Family(ASS, (SS,), "omega", r"\omega", inclusion_rates, _subset_sizes),
     "ue": Family(
         AUE,
         (SUE, OUE),
@@ -135,8 +133,7 @@ FAMILIES = {
         "g",
         "g",
         lambda k, epsilon, g: (response_rates(g, epsilon)[0], 1 / g),
-        _hash_ranges,
-        _hash_ranges,
+        lambda k, epsilon: _every("g", 2, max(k - 1, round(math.exp(epsilon)) + 1)),
     ),
     "he": Family(
         ATHE,
@@ -144,7 +141,6 @@ FAMILIES = {
         "theta",
         r"\theta",
         lambda k, epsilon, theta: threshold_rates(epsilon, theta),
-        lambda k, epsilon: np.linspace(0.5, 1, 100),
         lambda k, epsilon: np.linspace(0.5, 1, 100),
     ),
 }
@@ -191,13 +187,14 @@ def _poisoning(attack: MaximalGain | None, k: int) -> MaximalGain:
     return attack
 
 
+@checks.checked
 def front(
-    family: str,
-    k: int,
-    epsilon: float,
+    family: Annotated[str, checks.rule(checks.one_of, FAMILIES)],
+    k: Domain,
+    epsilon: Epsilon,
     *,
     grid: ArrayLike | None = None,
-    law: str = "exact",
+    law: Law = "exact",
     poisoning: MaximalGain | None = None,
 ) -> Front:
     """Evaluate one family on a grid of its parameter.
@@ -227,29 +224,27 @@ def front(
     ValueError
         Naming the parameter, or the end of the grid that no mechanism accepts.
     """
-    chosen = FAMILIES[checks.one_of("family", family, FAMILIES)]
-    checks.one_of("law", law, LAWS)
-    k = checks.integer("k", k, 2, MAX_DOMAIN)
-    epsilon = checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
+    chosen = FAMILIES[family]
     if grid is None or (isinstance(grid, str) and grid == "published"):
-        points = (chosen.grid if grid is None else chosen.published_grid)(k, epsilon)
+        other = None if grid is None else chosen.published_grid
+        points = (other or chosen.grid)(k, epsilon)
     else:
         points = np.asarray(grid)
         checks.need(
             points.ndim == 1 and points.size and points.dtype.kind in "iuf",
             f"grid must be a non-empty list of numbers or 'published', got {points!r}",
         )
-        wide = float if points.dtype.kind == "f" else np.int64  # short types would overflow
-        points = points.astype(wide)
+        # short types would overflow
+        points = points.astype(float if points.dtype.kind == "f" else np.int64)
         for end in (points.min(), points.max()):  # the mechanism checks its parameter
             chosen.adaptive(k, epsilon, end.item())
-    p, q = chosen.rates(k, epsilon, points)
-    poisoning = _poisoning(poisoning, k)
+    (p, q), poisoning = chosen.rates(k, epsilon, points), _poisoning(poisoning, k)
+    asr: Numbers = support_success(p, q, k)
+    supported: Numbers = poisoning.targets
     if family == "lh":
         asr = _hash_success(p, points, k, law)
-    else:
-        asr = p / points if family == "ss" else support_success(p, q, k)
-    supported = np.minimum(points, poisoning.targets) if family == "ss" else poisoning.targets
+    elif family == "ss":
+        asr, supported = p / points, np.minimum(points, poisoning.targets)
     return Front(points, asr, support_variance(p, q), poisoning.gain(p, q, supported))
 
 
@@ -306,9 +301,10 @@ def build(name: str, k: int, epsilon: float, **options: Word) -> FrequencyOracle
     return make(name, k=k, epsilon=epsilon)
 
 
-def success(mechanism: FrequencyOracle, law: str = "exact") -> float:
+@checks.checked
+def success(mechanism: FrequencyOracle, law: Law = "exact") -> float:
     """Return the attacker's success rate of a frequency oracle; `front` describes `law`."""
-    if checks.one_of("law", law, LAWS) == "published" and isinstance(mechanism, LocalHashing):
+    if law == "published" and isinstance(mechanism, LocalHashing):
         p, g = mechanism.p, float(mechanism.g)
         if type(mechanism) is OLH:  # the paper's hash range is the real number e^eps + 1
             g = math.exp(mechanism.epsilon) + 1
@@ -349,16 +345,15 @@ def table(
     import pandas as pd
 
     parameters = {family.adaptive.__name__: family.parameter for family in FAMILIES.values()}
-    rows = []
-    for name, size, budget in itertools.product(protocols, k, epsilon):
-        mechanism = build(name, size, budget, **options)
-        rows.append(
-            {
-                "mechanism": name,
-                "k": size,
-                "epsilon": float(budget),
-                "parameter": getattr(mechanism, parameters[name]) if name in parameters else None,
-                **scores(mechanism, options.get("law", "exact"), options.get("poisoning")),
-            }
-        )
-    return pd.DataFrame(rows)
+    grid = list(itertools.product(protocols, k, epsilon))
+    built = [build(*cell, **options) for cell in grid]
+    return pd.DataFrame(
+        {
+            "mechanism": name,
+            "k": size,
+            "epsilon": float(budget),
+            "parameter": getattr(mechanism, parameters[name]) if name in parameters else None,
+            **scores(mechanism, options.get("law", "exact"), options.get("poisoning")),
+        }
+        for (name, size, budget), mechanism in zip(grid, built)
+    )

@@ -5,12 +5,13 @@ Protocols: Towards Better Trade-offs in Privacy, Utility, and Attack Resistance"
 """
 
 from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import numpy as np
 
 from .. import checks
 from ..jit import kernel
-from ..types import Array, ArrayLike
+from ..types import Array
 
 __all__ = ["STRATEGIES", "nondominated", "select"]
 
@@ -33,7 +34,8 @@ def _unbeaten(rank: Array, third: Array) -> Array:
     return kept
 
 
-def nondominated(points: Array) -> Array:
+@checks.checked
+def nondominated(points: Annotated[Array, checks.reals]) -> Array:
     """Return the indices of the points on the Pareto front, in ascending order.
 
     A point is not on the front if another point differs from it and has no larger
@@ -44,7 +46,6 @@ def nondominated(points: Array) -> Array:
     points : float array, shape (n, 2) or (n, 3)
         Objectives to minimise.
     """
-    points = checks.reals("points", points)
     checks.need(
         points.ndim == 2 and points.shape[1] in (2, 3),
         f"points must have 2 or 3 columns, got shape {points.shape}",
@@ -88,11 +89,12 @@ STRATEGIES: dict[str, Callable[[Array, Array, float], Array]] = {
 """The function that each strategy minimises over the Pareto front, see `select`."""
 
 
+@checks.checked
 def select(
-    points: ArrayLike,
-    strategy: str = "weighted",
+    points: Annotated[Any, checks.numeric],
+    strategy: Annotated[str, checks.rule(checks.one_of, STRATEGIES)] = "weighted",
     weights: Sequence[float] | Array | None = None,
-    limit: float = 0.1,
+    limit: Annotated[float, checks.rule(checks.real, 0, 1)] = 0.1,
 ) -> int:
     """Select one point of a Pareto front, the first one among equals.
 
@@ -118,18 +120,16 @@ def select(
     int
         Index into `points`.
     """
-    points = checks.numeric("points", points).astype(float)
+    points = points.astype(float)
     checks.need(
         points.ndim == 2 and points.size and np.isfinite(points).all(),
         f"points must be a non-empty table of finite numbers, got shape {points.shape}",
     )
-    score = STRATEGIES[checks.one_of("strategy", strategy, STRATEGIES)]
     weights = ratios(np.ones(points.shape[1]) if weights is None else weights, points.shape[1])
-    limit = checks.real("limit", limit, 0, 1)
     if strategy == "weighted":  # without a front, as in the paper
         return int(np.argmin(points @ weights))
     kept = nondominated(points)
-    return int(kept[np.argmin(score(points[kept], weights, limit))])
+    return int(kept[np.argmin(STRATEGIES[strategy](points[kept], weights, limit))])
 
 
 def ratios(weights: object, count: int) -> Array:

@@ -362,6 +362,15 @@ def shaped(
     return reports
 
 
+def structured(form: np.dtype[np.void], **columns: Array) -> Array:
+    """Return reports of several named parts, each given for all users: array (n,) of type
+    `form`."""
+    reports = np.empty(len(next(iter(columns.values()))), form)
+    for name, column in columns.items():
+        reports[name] = column
+    return reports
+
+
 def listed(reports: Reports, parts: Sequence[ReportType], called: str, sender: str) -> list[Array]:
     """Return a list of arrays, each read by its own report type and all about the same users; error
     messages call them `called`."""

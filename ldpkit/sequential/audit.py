@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from .. import attacks, betting, checks, stats
-from ..auditors.pair import PairAudit
+from ..auditors.base import PairAudit
 from ..auditors.result import Row
 from ..curve import Curve, approx, gdp
 from ..mechanisms import Client, LocalRandomizer

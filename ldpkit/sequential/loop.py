@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..auditors.pair import makeable
+from ..auditors.base import makeable
 from ..auditors.result import Row, finite
 from ..mechanisms import Client, Program
 from ..mechanisms.base import distribution_known

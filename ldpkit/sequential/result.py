@@ -127,13 +127,9 @@ class SequentialResult(PairResult):
         return self.trials
 
     @property
-    def status(self) -> str:
-        """As in `AuditResult`; a violation if and only if the e-value has reached ``1 / alpha``."""
-        if self.invalid:
-            return "not valid"
-        if self.e_value is not None and self.e_value >= 1 / self.alpha:
-            return "violation"
-        return "inconclusive" if self.inconclusive else "none found"
+    def _refuted(self) -> bool:
+        """Whether the e-value has reached ``1 / alpha``, which alone is a violation."""
+        return self.e_value is not None and self.e_value >= 1 / self.alpha
 
     @property
     def _conclusion(self) -> str:

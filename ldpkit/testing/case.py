@@ -10,8 +10,7 @@ import numpy as np
 import scipy
 
 from .. import attacks, checks
-from ..attacks import Attack
-from ..attacks.base import able
+from ..attacks.base import Attack, able
 from ..rng import generator
 from ..types import Input, Numbers, Rates, Reports, Rng
 

@@ -15,6 +15,7 @@ from . import plugin
 
 __all__ = ["assert_private"]
 
+
 _MOST = 10**12  # reports per input, because the time ends the audit
 
 
@@ -69,8 +70,8 @@ def assert_private(
     name = getattr(client, "__name__", type(client).__name__)
     claimed: Any = {"values": inputs, "epsilon": epsilon, "delta": delta, "name": name}
     target = Client(client, report="any", **claimed)
-    every = range(target.k)
-    audit = SequentialAudit(target, "learned", inputs=every, trials=_MOST, max_time=time)
+    limits: Any = {"trials": _MOST, "max_time": time}
+    audit = SequentialAudit(target, "learned", inputs=range(target.k), **limits)
     _compile()
     with threadpool_limits(
         1
@@ -82,13 +83,14 @@ def assert_private(
         f" input in {result.seconds:.1f} s{found if result.status == 'none found' else ''}"
     )
     if result.violated or (result.status == "inconclusive" and not allow_inconclusive):
-        about = {"cause": result.cause} if result.cause else {}
-        about |= {
+        about = {
+            "cause": result.cause,
             "event": result.event,
             "inputs": leading(result),
             "counted": counted(result.counts),
         }
-        raise AssertionError("\n  ".join([str(result), *map(": ".join, about.items())]))
+        known = (f"{name}: {text}" for name, text in about.items() if text)
+        raise AssertionError("\n  ".join([str(result), *known]))
     return result
 
 

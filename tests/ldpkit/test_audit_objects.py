@@ -28,7 +28,6 @@ from ldpkit.auditors import (
     audit_kv,
     audit_shuffle,
     audits,
-    ldp,
     rad_audit,
 )
 from ldpkit.auditors.base import ALPHA
@@ -190,6 +189,9 @@ def test_options_are_the_parameters_of_the_audits():
 
 
 def test_an_editor_can_complete_every_option_of_an_audit():
-    for options, audited in ((ldp.CountedOptions, Audit), (ldp.SureOptions, SequentialAudit)):
+    for options, audited in (
+        (ldpkit.auditors.CountedOptions, Audit),
+        (ldpkit.auditors.SureOptions, SequentialAudit),
+    ):
         fields = {f.name for f in dataclasses.fields(audited) if f.init}
         assert options.__annotations__.keys() == fields - {"mechanism", "attack"}

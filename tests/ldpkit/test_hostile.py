@@ -652,7 +652,7 @@ AUDITORS = [
     ("auditors.calibrate('laplace', 0.1, 2, sensitivity=0)", f"sensitivity {POSITIVE} 0"),
     ("auditors.calibrate('dpsgd', 0.1, 2, steps=0)", "steps must be an integer >= 1, got 0"),
     ("auditors.calibrate('grr', 0.1, 2, knowledge='all')", "knowledge must be one of none, any, got 'all'"),
-    ("auditors.rad.rero_epsilon(0.5, 2)", "risk must be a number in (0.5, 1), got 0.5"),
+    ("auditors.calibration.rero_epsilon(0.5, 2)", "risk must be a number in (0.5, 1), got 0.5"),
     ("rad_bounds.tradeoff_dp(-1)", "epsilon must be a finite number >= 0, got -1"),
     ("rad_bounds.tradeoff_dp(1.0, 2)", f"delta {UNIT} 2"),
     ("rad_bounds.tradeoff_gdp(nan)", "mu must be a finite number >= 0, got nan"),

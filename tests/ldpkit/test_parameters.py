@@ -7,12 +7,14 @@ to rounding. Nothing here is random.
 
 import dataclasses
 import math
+from typing import Annotated
 
 import numpy as np
 import pytest
 from laws import ADAPTIVE, APPROXIMATE, DELTA, EVERY, PURE, build
 from scipy import optimize
 
+from ldpkit import checks
 from ldpkit.mechanisms import BLH, GRR, LHO, OLH, OUE, SHE, SS, SUE, THE, FaultyUE, Mechanism, make
 from ldpkit.mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON
 from ldpkit.reports import HASH_REPORT
@@ -238,3 +240,21 @@ def test_make_names_missing_and_superfluous_parameters():
     ]:
         with pytest.raises(ValueError, match=message):
             make(name, **given)
+
+
+@checks.checked
+def part(
+    share: Annotated[float, checks.rule(checks.real, 0, 1)],
+    *,
+    of: Annotated[int | None, checks.rule(checks.integer, 1)] = None,
+):
+    return share, of
+
+
+def test_the_arguments_of_a_function_are_checked_by_their_types():
+    assert part(1, of=None) == part(share=1) == (1.0, None) and part(1, of=2.0) == (1.0, 2)
+    for wrong, named in (((2,), {}), ((1,), {"of": 0}), ((None,), {})):
+        with pytest.raises(ValueError, match="share must|of must"):
+            part(*wrong, **named)
+    with pytest.raises(TypeError):
+        part()

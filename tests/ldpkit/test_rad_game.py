@@ -23,7 +23,8 @@ from ldpkit.attacks.reconstruct import (
     rad_exact,
 )
 from ldpkit.auditors import rad_bounds as bounds
-from ldpkit.auditors.rad import calibrate, estimate_sd, invert_blackbox, rad_uniform, rero_epsilon
+from ldpkit.auditors.calibration import calibrate, rero_epsilon
+from ldpkit.auditors.rad import estimate_sd, invert_blackbox, rad_uniform
 from ldpkit.mechanisms import GRR, OUE, FloorSS
 from ldpkit.mechanisms.histogram import gaussian_epsilon, gaussian_sigma, gdp_mu
 

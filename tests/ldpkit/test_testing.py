@@ -53,8 +53,7 @@ from ldpkit.mechanisms.base import Domain, Epsilon, FrequencyOracle, SupportOrac
 from ldpkit.mechanisms.unary import UnaryEncoding
 from ldpkit.reports import HASH_REPORT, IndependentBits
 from ldpkit.reports.base import ROUTES, shaped
-from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks
-from ldpkit.testing import draws as drawn
+from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks, suite
 from ldpkit.testing.case import Case, tail
 
 # --- whoever keeps the promises -------------------------------------------------------------------
@@ -361,7 +360,7 @@ def test_several_rounds_that_do_not_begin_with_one_are_found(monkeypatch):
 
 
 def test_an_audit_that_depends_on_its_threads_is_found(monkeypatch):
-    monkeypatch.setattr(drawn, "audit", lambda **given: audit(**given | {"seed": given["threads"]}))
+    monkeypatch.setattr(suite, "audit", lambda **given: audit(**given | {"seed": given["threads"]}))
     with pytest.raises(AssertionError, match="attack guess depends on the number of threads"):
         CHECKS["repeats"](Case(OUE(3, 1.0), 1, None, None))
 
