@@ -15,7 +15,6 @@ Exit status of a command:
 An error is one line on standard error.
 """
 
-import multiprocessing
 import os
 import signal
 import sys
@@ -93,14 +92,9 @@ def _interrupted(*_: object) -> NoReturn:
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second interrupt ends even this
     try:
-        if clients := sys.modules.get("ldpkit.mechanisms.process"):
-            for group in [*clients.running]:
-                clients.kill(group)
-        if pools := sys.modules.get("ldpkit.executors"):
-            pools.starting.acquire(timeout=0.5)  # no other process starts
-        for child in multiprocessing.active_children():
-            if child.pid:
-                os.kill(child.pid, signal.SIGKILL)
+        if executors := sys.modules.get("ldpkit.executors"):
+            for group in [*executors.running]:
+                executors.kill(group)
         progress = sys.modules.get("ldpkit.progress")  # which is not there if nothing was begun
         known = progress.running[0] if progress and progress.running else None
         start = "\n" if known and known.shown else ""  # the bar stays where it was

@@ -321,7 +321,7 @@ def test_workers_hear_no_interrupt_while_they_start(tmp_path):
     }))  # fmt: skip
     with started(SCRIPT, "sweep", "grid.yml", "--workers", "2", cwd=tmp_path) as process:
         while not any(
-            "popen_loky" in " ".join(child.cmdline())
+            "executors.serve" in " ".join(child.cmdline())
             for child in psutil.Process(process.pid).children()
         ):
             assert process.poll() is None
