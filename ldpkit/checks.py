@@ -139,8 +139,7 @@ def unmasked(name: str, array: object) -> Array:
 def flag(name: str, value: object) -> bool:
     """Return `value` as ``bool``; other types are refused, so that a text such as ``"no"`` does not
     count as true."""
-    need(isinstance(value, (bool, np.bool_)), f"{name} must be True or False, got {value!r}")
-    return bool(value)
+    return bool(instance(name, value, (bool, np.bool_), "True or False"))
 
 
 def instance(name: str, value: Value, types: Any, wanted: str) -> Value:
@@ -259,4 +258,4 @@ class Checked:
         for name, check, optional in _rules(type(self)):  # type: ignore[arg-type]  # a class is hashable
             value = getattr(self, name)
             if value is not None or not optional:
-                fix(self, **{name: check(name, value)})
+                object.__setattr__(self, name, check(name, value))

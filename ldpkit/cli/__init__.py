@@ -1,7 +1,7 @@
 """The command line.
 
 The commands are in `audit` and `sure`, those of other auditors in `papers`, and grids in `sweep`.
-The modules `base` and `target` hold the parts that commands share.
+The module `options` holds the parts that commands share.
 
 Exit status of a command:
 

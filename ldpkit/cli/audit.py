@@ -16,21 +16,25 @@ from ..mechanisms.client import SeparateClient
 from ..replay import ExactResult, exact_client
 from ..reports.base import ROUTES, log_ratio
 from ..types import Pair, Word
-from .base import (
+from .options import (
     FAILED,
     Line,
+    anything,
     as_json,
     cli,
     conclude,
     integer,
+    listed,
+    mechanism_of,
+    mechanism_options,
     number,
     options,
     strict,
+    target_of,
     titled,
     write,
 )
 from .sure import bets, refuse, show, sure, writable
-from .target import anything, listed, mechanism_of, mechanism_options, target_of
 
 __all__ = ["audit", "cache", "exact", "list_mechanisms", "rates"]
 

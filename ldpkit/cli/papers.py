@@ -20,7 +20,7 @@ from ..mechanisms.cpp import CPP
 from ..refine import front
 from ..refine.pareto import select
 from ..types import Word
-from .base import Line, as_json, cli, conclude, options, strict, titled, write
+from .options import Line, as_json, cli, conclude, options, strict, titled, write
 
 __all__ = ["audit_gradient", "audit_kv", "audit_shuffle", "calibrate", "rad", "refine"]
 

@@ -19,8 +19,22 @@ from ..sequential import SequentialAudit
 from ..sequential.loop import Run
 from ..sequential.result import SequentialResult
 from ..stats import epsilon_buehler
-from .base import Line, as_json, cli, conclude, integer, options, strict, together, write
-from .target import claims, curve_of, mechanism_of, mechanism_options, target_of
+from .options import (
+    Line,
+    as_json,
+    claims,
+    cli,
+    conclude,
+    curve_of,
+    integer,
+    mechanism_of,
+    mechanism_options,
+    options,
+    strict,
+    target_of,
+    together,
+    write,
+)
 
 __all__ = ["bets", "bound", "plan", "resume", "show", "sure", "writable"]
 

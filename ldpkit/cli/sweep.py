@@ -22,8 +22,8 @@ from ..digests import digest, replaceable
 from ..mechanisms.client import load
 from ..reports.anything import repeated
 from ..types import Row
-from .base import FAILED, cli, options
 from .group import brief
+from .options import FAILED, cli, options
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -467,8 +467,8 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], k: [4], epsilon: [1]}\n"
             "seed must stand outside the grid, because every cell derives its own seed from it",
         ),
         (
-            RAD + "fixed: {trials: 4}\n",
-            "parameter of audit rad must be one of mechanism, m, epsilon, reports, alpha, faithful, runs, got",
+            RAD + "fixed: {trails: 4}\n",
+            "mechanism GRR does not take trails; its parameters are k, epsilon",
         ),
         (
             RAD + "fixed: {alpha: 2}\n",
@@ -478,7 +478,7 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], k: [4], epsilon: [1]}\n"
         (RAD + "out: 4\n", "out must be the name of a file, got 4"),
         (
             "audit: rad\nseed: 1\ngrid: {k: [4]}\n",
-            "cell {'k': 4}: audit rad needs mechanism, epsilon",
+            "cell {'k': 4}: audit needs mechanism; its parameters are trials, alpha, mechanism,",
         ),
         (
             "audit: audit\nseed: 1\ngrid: {mechanism: [OEU], k: [4], epsilon: [1]}\n",
@@ -486,7 +486,7 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], k: [4], epsilon: [1]}\n"
         ),
         (
             "audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1], trails: [5]}\n",
-            "got 'trails'; did you mean 'trials'?",
+            "mechanism OUE does not take trails; its parameters are k, epsilon",
         ),
         (
             "audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1, 31]}\n",
@@ -498,10 +498,10 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], k: [4], epsilon: [1]}\n"
         ),
         (
             "audit: kv\nseed: 1\ngrid: {mechanism: [PCKV-UE], k: [4], epsilon: [1], user: [9]}\n",
-            "got 'user'; did you mean 'users'?",
+            "mechanism PCKV-UE does not take user; its parameters are k, epsilon, padding, share, eta",
         ),
         (
-            "audit: kv\nseed: 1\ngrid: {mechanism: [CPP-UE], k: [1], epsilon: [1], auditor: [skv], squads: [[-1, 1]]}\n",
+            "audit: kv\nseed: 1\ngrid: {mechanism: [CPP-UE], k: [1], epsilon: [1], attack: [skv], squads: [[-1, 1]]}\n",
             "squads must",
         ),
         (
@@ -509,8 +509,8 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], k: [4], epsilon: [1]}\n"
             "minimum must be an integer >= 1",
         ),
         (
-            "audit: gradient\nseed: 1\ngrid: {adversary: [dummy], epsilon: [1], trials: [3]}\n",
-            "trials must be even",
+            "audit: gradient\nseed: 1\ngrid: {adversary: [dummy], epsilon: [1], trials: [0]}\n",
+            "trials must be an integer in [1, ",
         ),
         (
             "audit: gradient\nseed: 1\ngrid: {adversary: [file], epsilon: [1], pairs: [a.npz], dimension: [3]}\n",
