@@ -15,7 +15,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed, wait
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -143,9 +143,8 @@ def _there(
     again, the cause is the job itself, and not another job that took the memory.
     """
     futures: dict[Future[str], int] = {}
-    limited: dict[str, Any] = (
-        {} if limit is None else {"limit": limit}
-    )  # only `executors.Processes` has one
+    # only `executors.Processes` has a limit
+    limited: dict[str, Any] = {} if limit is None else {"limit": limit}
 
     def begun(i: int) -> Future[str]:
         try:
@@ -165,9 +164,7 @@ def _there(
             else:
                 yield futures[future], future.result
         for i in suspects:
-            again = begun(i)
-            wait([again])
-            yield i, again.result
+            yield i, begun(i).result
     finally:
         for future in futures:
             future.cancel()

@@ -198,8 +198,6 @@ def rates(
         f"mechanism must have known rates of the attack {chosen.name}, got {target!r}: audit its"
         " reports",
     )
-    known = isinstance(chosen, attacks.Guess | attacks.TwoValueTest)
-    route = chosen.route(target) if known else "unknown"
     row = {
         "mechanism": target.name,
         **target.parameters,
@@ -210,7 +208,7 @@ def rates(
         "epsilon": log_ratio(*exact),
         "loss": target.report_type.loss(inputs),
         "claim": target.epsilon,
-        "route": route,
+        "route": chosen.route(target),
     }
     lines = [
         ("mechanism", titled(target.name, target.parameters)),
@@ -218,10 +216,10 @@ def rates(
         ("rates", f"tpr = {exact[0]:.10g}, fpr = {exact[1]:.10g}"),
         ("epsilon", f"{row['epsilon']:.10g} is ln(tpr / fpr)"),
         ("loss", f"{row['loss']:.10g} is the largest of any event, claimed {target.epsilon:g}"),
-        ("route", ROUTES.get(route, route)),
+        ("route", ROUTES.get(row["route"], row["route"])),
     ]
-    plain = {key: finite(value) for key, value in row.items()}
-    return write(plain, lines, "Exact: nothing was drawn.", as_json)
+    verdict = "Exact: nothing was drawn."
+    return write({key: finite(x) for key, x in row.items()}, lines, verdict, as_json)
 
 
 _STARTS = 10
