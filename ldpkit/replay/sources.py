@@ -269,8 +269,8 @@ def replaced(source: Tape) -> Iterator[None]:
 
 
 def _set(undo: contextlib.ExitStack, owner: type, name: str, new: Any) -> None:
-    own = name in vars(owner)
-    undo.callback(*((setattr, owner, name, vars(owner)[name]) if own else (delattr, owner, name)))
+    own = vars(owner)
+    undo.callback(*((setattr, owner, name, own[name]) if name in own else (delattr, owner, name)))
     setattr(owner, name, new)
 
 
@@ -293,16 +293,14 @@ def _classes(source: Tape, undo: contextlib.ExitStack) -> None:
             source.seeds.append(f"random.seed({a!r})")
             source.seeded[id(self)] = self
 
-    def setstate(self: Any, state: Any) -> NoReturn:
-        source.stop("the client sets the state of a generator")
-
     original = random.Random.seed
     for cls in (random.Random, random.SystemRandom):
         followed(cls, "random", source.uniform)
         followed(cls, "getrandbits", lambda k: source.below(2**k))
         followed(cls, "_randbelow", source.below)
     _set(undo, random.Random, "seed", seed)
-    _set(undo, random.Random, "setstate", setstate)
+    wrong = "the client sets the state of a generator"
+    _set(undo, random.Random, "setstate", lambda self, state: source.stop(wrong))
 
 
 def _names(source: Tape) -> list[tuple[Any, Any]]:
