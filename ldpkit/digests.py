@@ -22,7 +22,7 @@ from .types import Row
 # fmt: off
 __all__ = [
     "CODE", "Store", "damaged", "digest", "identity", "missing", "notebook", "replace",
-    "replaceable", "used", "versions"
+    "replaceable", "versions"
 ]
 # fmt: on
 
@@ -162,8 +162,8 @@ def _sources(func: Callable[..., object], seen: set[str]) -> Iterator[str]:
         raise TypeError(
             f"func must be defined in a file or a notebook to have its results stored, got {func!r}"
         ) from None
-    bare, attributes = used(ast.parse(source))
-    for name in sorted((bare | set(attributes)) & set(func.__globals__) - seen):
+    names = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    for name in sorted(names & set(func.__globals__) - seen):
         seen.add(name)
         value = func.__globals__[name]
         if inspect.ismodule(value):
@@ -179,19 +179,6 @@ def _sources(func: Callable[..., object], seen: set[str]) -> Iterator[str]:
         else:
             yield f"{name} = {hashlib.sha256(cloudpickle.dumps(value)).hexdigest()!r}"
     yield source
-
-
-def used(tree: ast.AST) -> tuple[set[str], dict[str, set[str]]]:
-    """Return the names that a syntax tree uses alone, and the attributes of its other names."""
-    attributes: dict[str, set[str]] = {}
-    owners = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            attributes.setdefault(node.value.id, set()).add(node.attr)
-            owners.add(id(node.value))
-    return {
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in owners
-    }, attributes
 
 
 # --- files ----------------------------------------------------------------------------------------
