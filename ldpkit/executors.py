@@ -216,7 +216,7 @@ def count(workers: int | None) -> int:
     The affinity of the process, the quota of its container and ``LOKY_MAX_CPU_COUNT`` limit it.
     """
     if workers is None:
-        from loky import cpu_count  # imported here, because an audit does not need it
+        from joblib import cpu_count  # imported here, because an audit does not need it
 
         try:
             return cpu_count()
