@@ -26,7 +26,7 @@ __all__ = [
 Value = TypeVar("Value")
 
 
-def integer(name: str, value: object, low: int, high: int | None = None) -> int:
+def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` as ``int``; it must be a whole number in ``[low, high]``.
 
     A float such as ``1e6`` is accepted if it is whole, as in files and on the command line.
@@ -37,23 +37,19 @@ def integer(name: str, value: object, low: int, high: int | None = None) -> int:
     ValueError
         If it is not; the message names the parameter, its value and the allowed range.
     """
-    plain = type(value) is int  # the usual case, and much faster than an abstract class
-    whole = isinstance(value, (float, np.floating)) and value.is_integer()
-    if (
-        plain
-        or whole
-        or (isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)))
-    ):
-        given: Any = value
-        number = int(given)
-        if low <= number and (high is None or number <= high):
-            return number
+    whole = (
+        type(value) is int  # the usual case, and much faster than an abstract class
+        or (isinstance(value, (float, np.floating)) and value.is_integer())
+        or (isinstance(value, numbers.Integral) and not isinstance(value, bool))
+    )
+    if whole and low <= int(value) and (high is None or int(value) <= high):
+        return int(value)
     allowed = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
     raise ValueError(f"{name} must be {allowed}, got {value!r}")
 
 
 def real(
-    name: str, value: object, low: float = -math.inf, high: float = math.inf, *, closed: str = "[]"
+    name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, closed: str = "[]"
 ) -> float:
     """Return `value` as ``float``; it must be finite and inside the interval.
 
@@ -72,9 +68,9 @@ def real(
         If it is not; the message names the parameter, its value and the allowed range.
     """
     plain = type(value) in (float, int)
-    if plain or (isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))):
-        given: Any = value  # an integer may be too large for a float
-        number = float(given) if abs(given) <= sys.float_info.max else math.nan
+    if plain or (isinstance(value, numbers.Real) and not isinstance(value, bool)):
+        # an integer may be too large for a float
+        number = float(value) if abs(value) <= sys.float_info.max else math.nan
         above = number >= low if closed[0] == "[" else number > low
         if above and (number <= high if closed[1] == "]" else number < high):
             return number
@@ -117,8 +113,6 @@ def numeric(name: str, array: object) -> Array:
 
 def masked(array: object) -> bool:
     """Whether an array, or one of the rows of a list or tuple, has a mask."""
-    if type(array) is np.ndarray:
-        return False
     rows = array if isinstance(array, (list, tuple)) else (array,)
     return any(isinstance(row, np.ma.MaskedArray) for row in rows)
 
