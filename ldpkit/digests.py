@@ -210,8 +210,8 @@ def _regular(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def replaceable(option: str, path: Path, what: str, own: Callable[[str], object]) -> Path:
-    """Return the path of an output, after checking that it replaces no file of another origin.
+def replaceable(option: str, path: Path, what: str, own: Callable[[str], object]) -> None:
+    """Check that an output replaces no file of another origin.
 
     Parameters
     ----------
@@ -239,7 +239,6 @@ def replaceable(option: str, path: Path, what: str, own: Callable[[str], object]
         f"{option} must be a new file or {what}, got {path}, which is something else: name"
         " another one",
     )
-    return path
 
 
 class Store:

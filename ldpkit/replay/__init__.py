@@ -306,7 +306,8 @@ def _ways(client: Client, at: int, tree: Tree) -> list[Way]:
         if tree.at < len(tree.path):
             tree.stop(MOVED)
         ways.append(Way(tree.mass, tuple(tree.words), report))
-        seen += tree.share  # of a tree in which all branches of a fork have as many ways
+        # the share of this way if all branches of a fork have as many ways
+        seen += math.prod(1 / branches for _, branches in tree.path)
         if len(ways) > tree.most or (len(ways) == _FIRST and seen * tree.most < 1):
             tree.stop(f"there are more than {tree.most:,} ways through the client")
     return ways
@@ -365,10 +366,12 @@ def _findings(
         found.append(Finding(kind, text + (": no coins are drawn" if undrawn else "")))
     elif fixed:
         found.append(Finding("constant", "all inputs have the same report whatever the coins"))
-    for value, seed in zip(values, same):
-        if seed:
-            kind = "violation" if differ else "defect"
-            found.append(Finding(kind, f"{value!r}: {', '.join(seed)} whatever the coins"))
+    kind = "violation" if differ else "defect"
+    found += [
+        Finding(kind, f"{value!r}: {', '.join(own)} whatever the coins")
+        for value, own in zip(values, same)
+        if own
+    ]
     other = [value for value, own in zip(values, ends) if own != ends[0]]
     if other and not any(same):
         text = f"{values[0]!r} and {other[0]!r} use different amounts of randomness"

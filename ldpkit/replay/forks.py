@@ -35,7 +35,7 @@ class Tree(Tape):
 
     def begin(self) -> None:
         super().begin()
-        self.at, self.mass, self.share = 0, 1.0, 1.0
+        self.at, self.mass = 0, 1.0
         self.words: list[str] = []
 
     def fork(self, masses: Sequence[float], words: Callable[[int], str]) -> int:
@@ -49,7 +49,6 @@ class Tree(Tape):
         branch = alive[self.path[self.at][0]]
         self.at += 1
         self.mass *= masses[branch] / math.fsum(masses)
-        self.share /= len(alive)
         self.words.append(words(branch))
         return branch
 

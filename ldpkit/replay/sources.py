@@ -353,14 +353,15 @@ def _swap(pairs: list[tuple[Any, Any]], undo: contextlib.ExitStack) -> None:
     """Replace objects in modules, instances and closures, but not in this module."""
     news = {id(old): new for old, new in pairs}
     for holder in gc.get_referrers(*(old for old, _ in pairs)):
-        if isinstance(holder, types.CellType):
-            if id(holder.cell_contents) in news:
-                undo.callback(setattr, holder, "cell_contents", holder.cell_contents)
-                holder.cell_contents = news[id(holder.cell_contents)]
-            continue
         space = holder if isinstance(holder, dict) else getattr(holder, "__dict__", None)
-        if isinstance(space, dict) and "__module__" not in space and space is not globals():
-            for name, value in [*space.items()]:
-                if id(value) in news:
-                    space[name] = news[id(value)]
-                    undo.callback(space.__setitem__, name, value)
+        if isinstance(holder, types.CellType):
+            space = {"cell_contents": holder.cell_contents}
+            put: Callable[[str, Any], None] = functools.partial(setattr, holder)
+        elif isinstance(space, dict) and "__module__" not in space and space is not globals():
+            put = space.__setitem__
+        else:
+            continue
+        for name, value in [*space.items()]:
+            if id(value) in news:
+                put(name, news[id(value)])
+                undo.callback(put, name, value)
