@@ -60,7 +60,15 @@ def launch(code: str, *words: str, fds: Sequence[int], stdout: int | None = None
     subprocess.Popen
     """
     process = subprocess.Popen(
-        [sys.executable, "-P", "-u", "-c", _START + code, *words, json.dumps(sys.path)],
+        [
+            sys.executable,
+            "-P",
+            "-u",
+            "-c",
+            _START + code,
+            *words,
+            json.dumps(sys.path, default=str),
+        ],
         stdin=subprocess.PIPE,
         stdout=stdout,
         pass_fds=fds,

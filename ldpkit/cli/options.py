@@ -346,8 +346,8 @@ def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> int:
 def conclude(shown: list[tuple[AuditResult, list[Line]]], as_json: bool, strict: bool) -> int:
     """Print results with their tables, and return the gravest of their exit statuses."""
     for result, lines in shown:
-        warnings = [("warning", text) for text in result.warnings]
-        write(result.to_dict(), [*lines, *warnings], result.verdict, as_json)
+        lines += [("warning", text) for text in result.warnings]
+        write(result.to_dict(), lines, result.verdict, as_json)
     known = _STATUS | ({"inconclusive": 3} if strict else {})
     statuses = {known[result.status] for result, _ in shown}
     return next(status for status in (FAILED, 1, 3, 0) if status in statuses)

@@ -119,17 +119,11 @@ def test_it_is_light(installed):
     assert installed[0]("python", "-c", code).stdout == "[]\n"
 
 
-@pytest.mark.parametrize(
-    "command, extra",
-    [
-        ("sweep grid.yml", "tables"),
-        ("sweep grid.yml --scheduler tcp://127.0.0.1:8786", "cluster"),
-        (
-            "audit --recordings a.parquet b.parquet --report any --epsilon 1 --attack learned --until-sure",
-            "parquet",
-        ),
-    ],
-)
+@pytest.mark.parametrize("command, extra", [
+    ("sweep grid.yml", "tables"),
+    ("sweep grid.yml --scheduler tcp://127.0.0.1:8786", "cluster"),
+    ("audit --recordings a.parquet b.parquet --report any --epsilon 1 --attack learned --until-sure", "parquet"),
+])  # fmt: skip
 def test_a_missing_extra_is_named_in_one_line_with_status_four(installed, command, extra):
     run, home, _ = installed
     for name in ("a.parquet", "b.parquet"):
