@@ -71,10 +71,6 @@ def main(
     except (click.ClickException, ValueError) as error:
         told = error.format_message() if isinstance(error, click.ClickException) else str(error)
         message, status = told, 2
-    except ModuleNotFoundError as error:
-        from ..digests import missing
-
-        message = str(missing(error))
     except (ImportError, OSError, MemoryError) as error:
         message = str(error) or "out of memory"
     except Exception as error:

@@ -259,23 +259,21 @@ def sweep(
         scheduler is None or workers is None,
         "--workers are processes of this machine; with --scheduler the cluster has its own",
     )
-    workers = None if scheduler else executors.count(workers)
     plan, start = read(config, allow), time.monotonic()
     out = out or Path(plan.out or config.with_suffix(".csv").name)
     replaceable("out", out, "a table that a sweep wrote", _table)
     # after an edit of a client or of a file, cells are stored in another folder
     store = (store or out.with_suffix(".cells")) / plan.sources()
-    executor, failures = None, []
-    with contextlib.ExitStack() as stack:
-        if scheduler is not None:
-            client = stack.enter_context(executors.connect(scheduler))
-            if not client.scheduler_info()["workers"]:
-                click.echo("ldpkit: the cluster has no worker yet; waiting for one", err=True)
-            executor = client.get_executor(pure=False)
+    failures: list[Any] = []
+    here: Any = contextlib.nullcontext()
+    with here if scheduler is None else executors.connect(scheduler) as cluster:
+        if cluster and not cluster.scheduler_info()["workers"]:
+            click.echo("ldpkit: the cluster has no worker yet; waiting for one", err=True)
         try:
             table = sweeps.sweep(
                 AUDITS[plan.audit].cell, plan.cells, seed=plan.seed, workers=workers,
-                executor=executor, store=store, table=out, label=config.stem, limit=limit,
+                executor=cluster and cluster.get_executor(pure=False), store=store, table=out,
+                label=config.stem, limit=limit,
             )  # fmt: skip
         except sweeps.SweepError as error:
             table, failures = error.table, error.failures

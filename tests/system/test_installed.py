@@ -129,7 +129,7 @@ def test_a_missing_extra_is_named_in_one_line_with_status_four(installed, comman
     for name in ("a.parquet", "b.parquet"):
         (home / name).touch()
     (home / "grid.yml").write_text(
-        "audit: rad\nseed: 1\ngrid: {mechanism: GRR, m: 5, epsilon: 1}\n"
+        "audit: rad\nseed: 1\ngrid: {mechanism: GRR, k: 5, epsilon: 1}\n"
     )
     found = run("ldpkit", *command.split())
     assert (found.returncode, found.stdout, found.stderr.count("\n")) == (4, "", 1)
