@@ -41,7 +41,9 @@ running: set[int] = set()
 """Groups of processes that an interrupted command kills."""
 
 
-def launch(code: str, *words: str, fds: Sequence[int], stdout: int | None = None) -> Any:
+def launch(
+    code: str, *words: str, pipes: int = 1, files: Sequence[int] = (), stdout: int | None = None
+) -> tuple[Any, list[Connection]]:
     """Start a process of Python that imports as this one does and ends with it.
 
     It leads a session of its own, so that a signal for its group reaches no other process.
@@ -49,33 +51,33 @@ def launch(code: str, *words: str, fds: Sequence[int], stdout: int | None = None
     Parameters
     ----------
     code : str
-        Statements of Python, of which the arguments are `words`.
-    fds : sequence of int
+        Statements of Python. Their arguments are `words`, and the numbers of all files and pipes.
+    pipes : int
+        Number of pipes to the process.
+    files : sequence of int
         Files that it shares.
     stdout : int, optional
         Its standard output, by default that of this process.
 
     Returns
     -------
-    subprocess.Popen
+    subprocess.Popen, list of Connection
+        The process, and the ends of the pipes that belong to this one.
     """
+    pairs = [Pipe() for _ in range(pipes)]
+    shared = [*files, *(there.fileno() for _, there in pairs)]
+    words += (*map(str, shared), json.dumps(sys.path, default=str))
     process = subprocess.Popen(
-        [
-            sys.executable,
-            "-P",
-            "-u",
-            "-c",
-            _START + code,
-            *words,
-            json.dumps(sys.path, default=str),
-        ],
+        [sys.executable, "-P", "-u", "-c", _START + code, *words],
         stdin=subprocess.PIPE,
         stdout=stdout,
-        pass_fds=fds,
+        pass_fds=shared,
         start_new_session=True,
     )
     running.add(process.pid)
-    return process
+    for _, there in pairs:
+        there.close()
+    return process, [here for here, _ in pairs]
 
 
 def follow() -> None:
@@ -127,7 +129,7 @@ class Processes(ThreadPoolExecutor):
     def __init__(self, workers: int, folders: Sequence[str] = ()) -> None:
         super().__init__(checks.integer("workers", workers, 1))
         self._folders, self._own = folders, threading.local()  # the worker of each thread
-        self._made: list[tuple[Any, Connection]] = []
+        self._made: list[tuple[Any, list[Connection]]] = []
         atexit.register(self.shutdown, kill=True)
 
     def submit(  # type: ignore[override]  # it takes a limit, too
@@ -143,27 +145,23 @@ class Processes(ThreadPoolExecutor):
 
     def _compute(self, call: bytes, limit: float | None) -> Any:
         if not hasattr(self._own, "worker"):
-            pipe, there = Pipe()
-            words, fds = [str(there.fileno()), *self._folders], [there.fileno()]
-            with there:
-                process = launch("executors.serve(*sys.argv[1:])", *words, fds=fds)
-            self._own.worker = process, pipe
+            self._own.worker = launch("executors.serve(*sys.argv[1:])", *self._folders)
             self._made.append(self._own.worker)
-        process, pipe = self._own.worker
-        late = False
+        process, [pipe] = self._own.worker
         try:
             pipe.send_bytes(call)
             text = pipe.recv_bytes()
             if not text:  # the process has read the call, with all imports, and begins
-                if late := not pipe.poll(limit):
+                if not pipe.poll(limit):
                     kill(process.pid)
+                    raise TimeoutError(f"not finished within {limit:g} s")
                 text = pipe.recv_bytes()
         except (EOFError, OSError) as error:
             self._made.remove(self._own.worker)
             del self._own.worker
             end(process, [pipe])
-            if late:
-                raise TimeoutError(f"not finished within {limit:g} s") from error
+            if isinstance(error, TimeoutError):
+                raise
             raise BrokenExecutor(
                 f"a worker process ended with status {process.returncode}"
             ) from error
@@ -187,14 +185,14 @@ class Processes(ThreadPoolExecutor):
         if wait or kill:
             atexit.unregister(self.shutdown)
             while self._made:
-                process, pipe = self._made.pop()
-                end(process, [pipe])
+                end(*self._made.pop())
 
 
-def serve(number: str, *folders: str) -> None:
-    """Answer calls in a process until the pipe of this number is closed."""
+def serve(*given: str) -> None:
+    """Answer calls in a process that imports from some folders first, until its pipe is closed."""
     import cloudpickle
 
+    *folders, number = given
     sys.path[:0] = folders
     progress.running.append(progress.Progress(0, "calls"))  # so that no other one is shown
     pipe = Connection(int(number))

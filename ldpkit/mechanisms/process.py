@@ -19,7 +19,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import IO, Any, NoReturn
 
@@ -72,17 +71,15 @@ class Process:
 
     def __init__(self, called: str, make: Callable[[], object], threads: int = 1) -> None:
         calls = min(checks.integer("threads", threads, 1), _MOST_CALLS)
-        pairs = [Pipe() for _ in range(calls)]
         with tempfile.TemporaryFile(buffering=0) as file:
             file.write(bytes(_NUMBER) + pickle.dumps(make))
-            fds = [file.fileno(), *(there.fileno() for _, there in pairs)]
-            self._process = launch(_START, called, *map(str, fds), fds=fds, stdout=2)
+            files = [file.fileno()]
+            self._process, pipes = launch(_START, called, pipes=calls, files=files, stdout=2)
             self._begun, self._seen = _number(mmap.mmap(file.fileno(), 0)), 0
-        self._end = weakref.finalize(self, end, self._process, [here for here, _ in pairs])
+        self._end = weakref.finalize(self, end, self._process, pipes)
         self.called, self._free = called, queue.SimpleQueue[Connection]()
-        for here, there in pairs:
-            there.close()
-            self._free.put(here)
+        for pipe in pipes:
+            self._free.put(pipe)
         self.batched: bool = self(operator.attrgetter("batched"))
 
     def __call__(self, function: Callable[..., Any], *given: Any) -> Any:
