@@ -252,11 +252,14 @@ def exact(client: str, inputs: str, as_json: bool, ways: int, tapes: int, **clai
         result = result._replace(
             reason="another start of the client has another distribution", ways=(), findings=[]
         )
-    number = sum(map(len, result.ways))
     lines = [
         ("client", client),
         ("claim", f"epsilon = {result.epsilon:g}, delta = {result.delta:g}"),
-        ("ways", f"{number:,} for {len(result.inputs)} inputs, in {result.seconds:.2f} s"),
+        (
+            "ways",
+            f"{sum(map(len, result.ways)):,} for {len(result.inputs)} inputs, in"
+            f" {result.seconds:.2f} s",
+        ),
         *(("for", text.removeprefix("for ")) for text in result.leading()),
         *result.findings,
     ]
