@@ -232,8 +232,10 @@ def count(workers: int | None) -> int:
     return checks.integer("workers", workers, 1)
 
 
-local = functools.cache(Processes)
-"""This machine's executor of so many workers, whose processes later sweeps use too."""
+@functools.cache
+def local(workers: int) -> Processes:
+    """Return this machine's executor of so many workers, whose processes later sweeps use too."""
+    return Processes(workers)
 
 
 def isolated(*folders: str | os.PathLike[str], workers: int | None = None) -> Processes:

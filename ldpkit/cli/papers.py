@@ -79,9 +79,9 @@ def audit_kv(
     own = {field.name for field in dataclasses.fields(KEY_VALUE[mechanism]) if field.init}
     own -= set() if "padding" in own else {"k"}  # the other mechanisms have one key
     given = {option: value for option, value in words.items() if value is not None}
-    for option in {"k", "padding", "share", "eta", "buckets", "rounds"} & given.keys() - own:
-        flag = "keys" if option == "k" else option
-        raise ValueError(f"--{flag} does not belong to {mechanism.lower()}")
+    for option in ("k", "padding", "share", "eta", "buckets", "rounds"):
+        wrong = f"--{'keys' if option == 'k' else option} does not belong to {mechanism.lower()}"
+        need(option in own or option not in given, wrong)
     sides = 2 if attack == "skv" else 1
     least = 2 * sides if words["estimator"] in count_ratio.HALVED else sides
     trials = integer("users", trials, least, 10**12) // sides
