@@ -41,16 +41,13 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     ValueError
         If it is not; the message names the parameter, its value and the allowed range.
     """
-    plain = type(value) is int  # the usual case, and much faster than an abstract class
-    whole = isinstance(value, (float, np.floating)) and value.is_integer()
-    if (
-        plain
-        or whole
-        or (isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)))
-    ):
-        number = int(value)
-        if low <= number and (high is None or number <= high):
-            return number
+    whole = (
+        type(value) is int  # the usual case, and much faster than an abstract class
+        or (isinstance(value, (float, np.floating)) and value.is_integer())
+        or (isinstance(value, numbers.Integral) and not isinstance(value, bool))
+    )
+    if whole and low <= int(value) and (high is None or int(value) <= high):
+        return int(value)
     allowed = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
     raise ValueError(f"{name} must be {allowed}, got {value!r}")
 
@@ -75,7 +72,7 @@ def real(
         If it is not; the message names the parameter, its value and the allowed range.
     """
     plain = type(value) in (float, int)
-    if plain or (isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))):
+    if plain or (isinstance(value, numbers.Real) and not isinstance(value, bool)):
         # an integer may be too large for a float
         number = float(value) if abs(value) <= sys.float_info.max else math.nan
         above = number >= low if closed[0] == "[" else number > low
@@ -120,8 +117,6 @@ def numeric(name: str, array: object) -> Array:
 
 def masked(array: object) -> bool:
     """Whether an array, or one of the rows of a list or tuple, has a mask."""
-    if type(array) is np.ndarray:
-        return False
     rows = array if isinstance(array, (list, tuple)) else (array,)
     return any(isinstance(row, np.ma.MaskedArray) for row in rows)
 
@@ -261,7 +256,7 @@ class Checked:
         for name, check, optional in _rules(type(self)):  # type: ignore[arg-type]  # a class is hashable
             value = getattr(self, name)
             if value is not None or not optional:
-                fix(self, **{name: check(name, value)})
+                object.__setattr__(self, name, check(name, value))
 
 
 def checked(function: Callable[Given, Value]) -> Callable[Given, Value]:

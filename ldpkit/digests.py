@@ -10,7 +10,6 @@ import json
 import os
 import platform
 import shutil
-import stat
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,28 +21,29 @@ from .types import Row
 
 # fmt: off
 __all__ = [
-    "Store", "code_digest", "damaged", "digest", "identity", "missing", "notebook", "replace",
-    "replaceable", "used", "versions"
+    "CODE", "Store", "damaged", "digest", "identity", "missing", "notebook", "replace",
+    "replaceable", "versions"
 ]
 # fmt: on
 
 _HEAD = 2**16  # first characters of a file, by which it is recognised
 
 
-def _digest(folder: Path, names: str) -> str:
+def digest(parts: object) -> str:
+    """Return the digest of an object that JSON can hold."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _of_files(folder: Path, names: str) -> str:
     """Return the digest of the names and contents of the Python files of a folder."""
-    sha = hashlib.sha256()
-    for path in sorted(folder.glob(names)):
-        sha.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return sha.hexdigest()
+    return digest({
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.glob(names)
+    })  # fmt: skip
 
 
-_CODE = _digest(Path(__file__).parent, "**/*.py")[:16]  # at import: later edits must not count
-
-
-def code_digest() -> str:
-    """Return a short digest of the code of the package as this process imported it."""
-    return _CODE
+CODE = _of_files(Path(__file__).parent, "**/*.py")[:16]
+"""A short digest of the code of the package as this process imported it."""
 
 
 def versions() -> dict[str, str]:
@@ -134,9 +134,9 @@ def _code(owner: Any) -> str:
     """Return the digest of the code on which a function or a class may depend."""
     path = _file(owner)
     if path and owner.__module__.partition(".")[0] == __package__:
-        return _CODE
+        return CODE
     folder, text = (Path(path).parent, "") if path else (Path.cwd(), notebook(owner))
-    return _CODE + _digest(folder, "*.py") + text
+    return CODE + _of_files(folder, "*.py") + text
 
 
 def notebook(func: Callable[..., object]) -> str:
@@ -162,8 +162,8 @@ def _sources(func: Callable[..., object], seen: set[str]) -> Iterator[str]:
         raise TypeError(
             f"func must be defined in a file or a notebook to have its results stored, got {func!r}"
         ) from None
-    bare, attributes = used(ast.parse(source))
-    for name in sorted((bare | set(attributes)) & set(func.__globals__) - seen):
+    names = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    for name in sorted(names & set(func.__globals__) - seen):
         seen.add(name)
         value = func.__globals__[name]
         if inspect.ismodule(value):
@@ -181,19 +181,6 @@ def _sources(func: Callable[..., object], seen: set[str]) -> Iterator[str]:
     yield source
 
 
-def used(tree: ast.AST) -> tuple[set[str], dict[str, set[str]]]:
-    """Return the names that a syntax tree uses alone, and the attributes of its other names."""
-    attributes: dict[str, set[str]] = {}
-    owners = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            attributes.setdefault(node.value.id, set()).add(node.attr)
-            owners.add(id(node.value))
-    return {
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in owners
-    }, attributes
-
-
 # --- files ----------------------------------------------------------------------------------------
 
 
@@ -205,31 +192,26 @@ def replace(path: Path, text: str) -> None:
     ValueError
         If the path holds anything but a regular file, for example a link.
     """
-    mode, part = _mode(path), path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    checks.need(
-        mode is None or stat.S_ISREG(mode), f"output must be a new or a regular file, got {path}"
-    )
+    part, taken = path.with_name(f"{path.name}.{os.getpid()}.tmp"), os.path.lexists(path)
+    checks.need(not taken or _regular(path), f"output must be a new or a regular file, got {path}")
     try:
         part.unlink(missing_ok=True)
         with part.open("x", encoding="utf-8", newline="") as file:  # follows no link
-            if mode is not None:
-                os.chmod(file.fileno(), stat.S_IMODE(mode))
+            if taken:
+                shutil.copymode(path, part)
             file.write(text)
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)  # it exists only after an error
 
 
-def _mode(path: Path) -> int | None:
-    """Return type and permissions of a path without following links; ``None`` if it is free."""
-    try:
-        return path.lstat().st_mode
-    except FileNotFoundError:
-        return None
+def _regular(path: Path) -> bool:
+    """Return whether a path holds a regular file, and no link to one."""
+    return path.is_file() and not path.is_symlink()
 
 
-def replaceable(option: str, path: Path, what: str, own: Callable[[str], object]) -> Path:
-    """Return the path of an output, after checking that it replaces no file of another origin.
+def replaceable(option: str, path: Path, what: str, own: Callable[[str], object]) -> None:
+    """Check that an output replaces no file of another origin.
 
     Parameters
     ----------
@@ -247,22 +229,16 @@ def replaceable(option: str, path: Path, what: str, own: Callable[[str], object]
         If the folder does not exist, or if the path holds something else.
     """
     checks.need(path.parent.is_dir(), f"{option} must be a file in an existing folder, got {path}")
-    mode = _mode(path)
-    text = None
-    if mode is not None and stat.S_ISREG(mode):
+    own_file = _regular(path)
+    if own_file:
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
             text = file.read(_HEAD)
+        own_file = not text or bool(own(text))
     checks.need(
-        mode is None or (text is not None and (not text or own(text))),
+        own_file or not os.path.lexists(path),
         f"{option} must be a new file or {what}, got {path}, which is something else: name"
         " another one",
     )
-    return path
-
-
-def digest(parts: object) -> str:
-    """Return the digest of an object that JSON can hold."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 class Store:

@@ -3,37 +3,112 @@
 import atexit
 import contextlib
 import functools
-import multiprocessing
-import multiprocessing.resource_tracker
+import json
 import os
 import pickle
 import platform
 import signal
+import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import __version__, checks, digests
+from . import __version__, checks, digests, progress
 
 if TYPE_CHECKING:
     from distributed import Client
 
-Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 __all__ = ["Processes", "count", "local", "isolated", "versions", "require", "connect"]
 
 
-class _Own(threading.local):
-    """The worker process of a thread, with two ends of pipes."""
+# --- processes ------------------------------------------------------------------------------------
 
-    worker: tuple[Any, Connection, Connection] | None = None
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv.pop());"
+    " from ldpkit import executors; executors.follow(); "
+)
+_PATIENCE = 1.0  # seconds in which a process may end by itself, and remove its files
+
+running: set[int] = set()
+"""Groups of processes that an interrupted command kills."""
+
+
+def launch(
+    code: str, *words: str, pipes: int = 1, files: Sequence[int] = (), stdout: int | None = None
+) -> tuple[Any, list[Connection]]:
+    """Start a process of Python that imports as this one does and ends with it.
+
+    It leads a session of its own, so that a signal for its group reaches no other process.
+
+    Parameters
+    ----------
+    code : str
+        Statements of Python. Their arguments are `words`, and the numbers of all files and pipes.
+    pipes : int
+        Number of pipes to the process.
+    files : sequence of int
+        Files that it shares.
+    stdout : int, optional
+        Its standard output, by default that of this process.
+
+    Returns
+    -------
+    subprocess.Popen, list of Connection
+        The process, and the ends of the pipes that belong to this one.
+    """
+    pairs = [Pipe() for _ in range(pipes)]
+    shared = [*files, *(there.fileno() for _, there in pairs)]
+    words += (*map(str, shared), json.dumps(sys.path, default=str))
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-u", "-c", _START + code, *words],
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        pass_fds=shared,
+        start_new_session=True,
+    )
+    running.add(process.pid)
+    for _, there in pairs:
+        there.close()
+    return process, [here for here, _ in pairs]
+
+
+def follow() -> None:
+    """End this process and its group when the process that has launched it ends."""
+    life = os.dup(0)  # nothing is ever written
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+
+    def watch() -> None:
+        os.read(life, 1)
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def kill(group: int) -> None:
+    """End all processes of a group at once."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: of ended ones
+        os.killpg(group, signal.SIGKILL)
+
+
+def end(process: Any, pipes: Sequence[Connection]) -> None:
+    """Let a launched process end by itself, and end at once whatever is left then."""
+    for pipe in pipes:
+        pipe.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_PATIENCE)
+    kill(process.pid)
+    process.wait()
+    process.stdin.close()
+    running.discard(process.pid)
 
 
 class Processes(ThreadPoolExecutor):
@@ -47,73 +122,50 @@ class Processes(ThreadPoolExecutor):
     ----------
     workers : int
         Number of processes, at least 1. They are started when needed.
-    initializer, initargs
-        Function, and its arguments, that is called first in every process.
+    folders : sequence of str
+        Folders from which the processes import first.
     """
 
-    def __init__(
-        self,
-        workers: int,
-        initializer: Callable[..., object] | None = None,
-        initargs: tuple[object, ...] = (),
-    ) -> None:
+    def __init__(self, workers: int, folders: Sequence[str] = ()) -> None:
         super().__init__(checks.integer("workers", workers, 1))
-        self._first = initializer, initargs
-        self._own = _Own()
-        self._made: list[tuple[BaseProcess, Connection, Connection]] = []
+        self._folders, self._own = folders, threading.local()  # the worker of each thread
+        self._made: list[tuple[Any, list[Connection]]] = []
         atexit.register(self.shutdown, kill=True)
 
-    def submit(
-        self, fn: Callable[Given, Answer], /, *args: Given.args, **kwargs: Given.kwargs
+    def submit(  # type: ignore[override]  # it takes a limit, too
+        self, fn: Callable[..., Answer], /, *args: Any, limit: float | None = None, **kwargs: Any
     ) -> Future[Answer]:
-        """Schedule a call that can be pickled."""
-        return self.within(None, fn, *args, **kwargs)
+        """Schedule a call that can be pickled.
 
-    def within(
-        self,
-        limit: float | None,
-        fn: Callable[Given, Answer],
-        /,
-        *args: Given.args,
-        **kwargs: Given.kwargs,
-    ) -> Future[Answer]:
-        """Schedule a call that must end within `limit` seconds after a process has read it."""
-        import cloudpickle  # imported here, like loky, because an audit needs neither
+        It must end within `limit` seconds after a process has read it.
+        """
+        import cloudpickle  # imported here, because an audit does not need it
 
         return super().submit(self._compute, cloudpickle.dumps((fn, args, kwargs)), limit)
 
     def _compute(self, call: bytes, limit: float | None) -> Any:
-        if self._own.worker is None:
-            from loky.backend import get_context
-
-            here, there = multiprocessing.Pipe()
-            ended, life = multiprocessing.Pipe(duplex=False)
-            # processes of loky do not run the caller's script again
-            process = get_context("loky").Process(target=_serve, args=(there, ended, *self._first))
-            _start(process)
-            there.close()
-            ended.close()
-            self._own.worker = process, here, life
+        if not hasattr(self._own, "worker"):
+            self._own.worker = launch("executors.serve(*sys.argv[1:])", *self._folders)
             self._made.append(self._own.worker)
-        process, pipe, _ = self._own.worker
-        late = False
+        process, [pipe] = self._own.worker
         try:
             pipe.send_bytes(call)
             text = pipe.recv_bytes()
             if not text:  # the process has read the call, with all imports, and begins
-                if late := not pipe.poll(limit):
-                    os.kill(process.pid, signal.SIGKILL)
+                if not pipe.poll(limit):
+                    kill(process.pid)
+                    raise TimeoutError(f"not finished within {limit:g} s")
                 text = pipe.recv_bytes()
-            good, answer = pickle.loads(text)
         except (EOFError, OSError) as error:
             self._made.remove(self._own.worker)
-            self._own.worker = None
-            process.join()
-            if late:
-                raise TimeoutError(f"not finished within {limit:g} s") from error
+            del self._own.worker
+            end(process, [pipe])
+            if isinstance(error, TimeoutError):
+                raise
             raise BrokenExecutor(
-                f"a worker process ended with status {process.exitcode}"
+                f"a worker process ended with status {process.returncode}"
             ) from error
+        good, answer = pickle.loads(text)
         if good:
             return answer
         raise answer
@@ -127,55 +179,23 @@ class Processes(ThreadPoolExecutor):
         """
         super().shutdown(wait=wait and not kill, cancel_futures=cancel_futures or kill)
         if kill:  # then the threads that feed the processes end too
-            for process, *_ in list(self._made):
-                process.terminate()
-            super().shutdown(wait=True)
+            for process, _ in list(self._made):
+                process.kill()
+            super().shutdown()
         if wait or kill:
             atexit.unregister(self.shutdown)
             while self._made:
-                process, pipe, life = self._made.pop()
-                pipe.close()
-                process.join()
-                life.close()
+                end(*self._made.pop())
 
 
-starting = threading.Lock()
-"""Held while a process starts, because it cannot be ended yet."""
-
-
-def _start(process: BaseProcess) -> None:
-    """Start a process that ignores interrupts, also while it imports; the caller handles them."""
-    from loky.backend import resource_tracker
-
-    multiprocessing.resource_tracker.ensure_running()  # first, as it unblocks SIGINT
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        with starting:
-            process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _watch(ended: Connection) -> None:
-    """Exit when the parent process has ended."""
-    with contextlib.suppress(EOFError, OSError):
-        ended.recv_bytes()  # nothing is ever sent
-    os._exit(1)
-
-
-def _serve(
-    pipe: Connection,
-    ended: Connection,
-    initializer: Callable[..., object] | None,
-    initargs: tuple[object, ...],
-) -> None:
-    """Answer calls until the pipe is closed."""
+def serve(*given: str) -> None:
+    """Answer calls in a process that imports from some folders first, until its pipe is closed."""
     import cloudpickle
 
-    threading.Thread(target=_watch, args=(ended,), daemon=True).start()
-    if initializer:
-        initializer(*initargs)
+    *folders, number = given
+    sys.path[:0] = folders
+    progress.running.append(progress.Progress(0, "calls"))  # so that no other one is shown
+    pipe = Connection(int(number))
     while True:
         try:
             call = pipe.recv_bytes()
@@ -191,9 +211,8 @@ def _serve(
                 answer = cloudpickle.dumps((False, error))
                 pickle.loads(answer)
             except Exception:  # an error that cannot travel
-                answer = cloudpickle.dumps(
-                    (False, RuntimeError(f"{type(error).__name__}: {error}"))
-                )
+                told = RuntimeError(f"{type(error).__name__}: {error}")
+                answer = cloudpickle.dumps((False, told))
         pipe.send_bytes(answer)
 
 
@@ -203,7 +222,7 @@ def count(workers: int | None) -> int:
     The affinity of the process, the quota of its container and ``LOKY_MAX_CPU_COUNT`` limit it.
     """
     if workers is None:
-        from loky import cpu_count  # imported here, because an audit does not need it
+        from joblib import cpu_count  # imported here, because an audit does not need it
 
         try:
             return cpu_count()
@@ -217,11 +236,6 @@ def count(workers: int | None) -> int:
 def local(workers: int) -> Processes:
     """Return this machine's executor of so many workers, whose processes later sweeps use too."""
     return Processes(workers)
-
-
-def _prepend(paths: list[str]) -> None:
-    """Import from these folders first."""
-    sys.path[:0] = paths
 
 
 def isolated(*folders: str | os.PathLike[str], workers: int | None = None) -> Processes:
@@ -250,7 +264,7 @@ def isolated(*folders: str | os.PathLike[str], workers: int | None = None) -> Pr
             f"folder {path} does not exist; `make packages` installs the packages under audit",
             FileNotFoundError,
         )
-    return Processes(count(workers), _prepend, ([str(path) for path in paths],))
+    return Processes(count(workers), [str(path) for path in paths])
 
 
 # --- the same environment everywhere --------------------------------------------------------------
@@ -259,7 +273,7 @@ def isolated(*folders: str | os.PathLike[str], workers: int | None = None) -> Pr
 @functools.cache
 def versions() -> dict[str, str]:
     """Return the versions on which a result depends: Python, numerical libraries, this package."""
-    return digests.versions() | {"ldpkit": f"{__version__} (source {digests.code_digest()})"}
+    return digests.versions() | {"ldpkit": f"{__version__} (source {digests.CODE})"}
 
 
 def require(wanted: dict[str, str]) -> None:

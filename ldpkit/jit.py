@@ -44,7 +44,7 @@ _KEPT = 16  # folders of machine code that are kept
 def _folder(cache: Path) -> Path:
     """The folder of machine code of this version of the source; old folders of other versions are
     removed."""
-    own = cache / "numba" / digests.code_digest()
+    own = cache / "numba" / digests.CODE
     with contextlib.suppress(OSError):
         own.mkdir(parents=True, exist_ok=True)
         os.utime(own)
@@ -77,26 +77,23 @@ class _Lazy:
 
     @functools.cached_property
     def _compiled(self) -> Any:
+        import numba
+
+        config: Any = numba.config
         with _lock:
-            return _compile(self.__wrapped__, self._inline)
+            given = config.CACHE_DIR
+            config.CACHE_DIR = given or str(_folder(CACHE))
+            try:
+                options: Any = {"cache": True, "nogil": True, "inline": self._inline}
+                compiled: Any = numba.njit(**options)(self.__wrapped__)
+                if not config.DISABLE_JIT:
+                    compiled._cache._cache_file.__class__ = _checked()
+                return compiled
+            finally:
+                config.CACHE_DIR = given  # the caller's own kernels keep their folder
 
 
 _lock = threading.Lock()  # compiling changes numba's global configuration
-
-
-def _compile(function: Callable[..., object], inline: Any) -> Any:
-    import numba
-
-    config: Any = numba.config
-    given = config.CACHE_DIR
-    config.CACHE_DIR = given or str(_folder(CACHE))
-    try:
-        compiled: Any = numba.njit(cache=True, nogil=True, inline=inline)(function)
-        if not config.DISABLE_JIT:
-            compiled._cache._cache_file.__class__ = _checked()
-        return compiled
-    finally:
-        config.CACHE_DIR = given  # the caller's own kernels keep their folder
 
 
 def kernel(function: Kernel, inline: Literal["never", "always"] = "never") -> Kernel:
@@ -123,29 +120,23 @@ def _checked() -> type:
             with contextlib.suppress(OSError):
                 super().save(key, data)
 
-        def _load_index(self) -> Any:
-            return super()._load_index() if self._whole(self._index_path) else {}
-
-        def _load_data(self, name: str) -> Any:
-            return super()._load_data(name) if self._whole(self._data_path(name)) else None
-
-        def _whole(self, place: str) -> bool:
-            path = Path(place)
-            try:
-                text = path.read_bytes()
-            except FileNotFoundError:
-                return True  # numba treats a missing file itself
-            except OSError:
-                text = b""
-            if hashlib.sha256(text[:-32]).digest() == text[-32:]:
-                return True
-            digests.damaged(
-                f"compiled code in {path.parent} is damaged ({path.name}); it is compiled again"
-            )
-            # remove all files of the kernel, because they are useless without its index
-            for stale in path.parent.glob(self._data_name_pattern.partition("{")[0] + "*"):
-                shutil.rmtree(stale) if stale.is_dir() else stale.unlink(missing_ok=True)
-            return False
+        def load(self, key: object) -> Any:
+            # the index and the code of all signatures, of which none is of use without the index
+            kept = [*Path(self._cache_path).glob(f"{self._index_name.removesuffix('nbi')}*nb[ci]")]
+            for path in kept:
+                try:
+                    text = path.read_bytes()
+                except OSError:
+                    text = b""
+                if hashlib.sha256(text[:-32]).digest() != text[-32:]:
+                    digests.damaged(
+                        f"compiled code in {path.parent} is damaged ({path.name}); it is compiled"
+                        " again"
+                    )
+                    for stale in kept:
+                        shutil.rmtree(stale) if stale.is_dir() else stale.unlink(missing_ok=True)
+                    return None
+            return super().load(key)
 
         @contextlib.contextmanager
         def _open_for_write(self, place: str) -> Iterator[io.BytesIO]:

@@ -93,13 +93,14 @@ class Progress:
             if name:
                 before = self._seen.get(name, [0] * (1 + len(hits)))
                 self._seen[name] = [a + b for a, b in zip(before, (count, *hits))]
-            self._show()
+            if self._bar is not None:
+                self._bar.update(max(self.begun, self.finished) - self._bar.n)
 
     def begin(self, count: int = 1) -> None:
         """Count units as begun, if they will be finished together with others."""
         with self._lock:
             self.begun += count
-            self._show()
+        self.add(0)
 
     def say(self, text: str) -> None:
         """Show a text on the bar, and when the computation is interrupted."""
@@ -107,10 +108,6 @@ class Progress:
             self._more = lambda: f", {text}"
             if self._bar is not None:
                 self._bar.set_postfix_str(text, refresh=False)
-
-    def _show(self) -> None:
-        if self._bar is not None:
-            self._bar.update(max(self.begun, self.finished) - self._bar.n)
 
     @property
     def shown(self) -> bool:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -126,77 +126,48 @@ class SweepError(RuntimeError):
         super().__init__("\n".join([start, *told, *more]))
 
 
-class _Table:
-    """The finished rows as one CSV file, which is replaced atomically."""
-
-    def __init__(self, path: str | os.PathLike[str], rows: "Callable[[], pd.DataFrame]") -> None:
-        self.path, self.rows = Path(path), rows
-        self.write()
-
-    def write(self) -> None:
-        """Write the file, and note when it may be written again."""
-        start = time.monotonic()
-        replace(self.path, self.rows().to_csv(index=False))
-        end = time.monotonic()
-        self.due = end + 9 * (end - start)
-
-    def refresh(self) -> None:
-        """Write the file, unless writing would then take more than a tenth of the time."""
-        if time.monotonic() >= self.due:
-            self.write()
+Outcome: TypeAlias = tuple[int, Callable[[], str]]
 
 
-def _here(jobs: dict[int, Job]) -> Generator[tuple[int, Future[str]], None, None]:
-    """Compute the jobs one after the other in this process; yield number and outcome of each."""
-    for i, job in jobs.items():
-        future: Future[str] = Future()
-        try:
-            future.set_result(_run(*job))
-        except Exception as error:
-            future.set_exception(error)
-        yield i, future
+def _here(jobs: dict[int, Job]) -> Generator[Outcome, None, None]:
+    """Yield the number of each job, and a function that computes it in this process."""
+    yield from ((i, functools.partial(_run, *job)) for i, job in jobs.items())
 
 
 def _there(
     jobs: dict[int, Job], pool: Executor, limit: float | None
-) -> Generator[tuple[int, Future[str]], None, None]:
-    """Compute the jobs in an executor; yield number and outcome of each as it ends.
+) -> Generator[Outcome, None, None]:
+    """Submit the jobs to an executor; yield number and result of each as it ends.
 
     A job whose worker died is computed once more, alone, after all others. If its worker dies
     again, the cause is the job itself, and not another job that took the memory.
     """
-    futures = {_submit(pool, job, limit): i for i, job in jobs.items()}
+    futures: dict[Future[str], int] = {}
+    # only `executors.Processes` has a limit
+    limited: dict[str, Any] = {} if limit is None else {"limit": limit}
+
+    def begun(i: int) -> Future[str]:
+        try:
+            future = pool.submit(_run, *jobs[i], **limited)
+        except BrokenExecutor as error:  # it accepts none any more, so that the job fails
+            future = Future()
+            future.set_exception(error)
+        futures[future] = i
+        return future
+
+    lost = getattr(sys.modules.get("distributed"), "KilledWorker", BrokenExecutor)
     suspects = []
     try:
-        for future in as_completed(futures):
-            if not future.cancelled() and isinstance(future.exception(), _deaths()):
+        for future in as_completed([begun(i) for i in jobs]):
+            if not future.cancelled() and isinstance(future.exception(), (BrokenExecutor, lost)):
                 suspects.append(futures[future])
             else:
-                yield futures[future], future
+                yield futures[future], future.result
         for i in suspects:
-            again = _submit(pool, jobs[i], limit)
-            futures[again] = i
-            yield from ((i, future) for future in as_completed([again]))
+            yield i, begun(i).result
     finally:
         for future in futures:
             future.cancel()
-
-
-def _submit(pool: Executor, job: Job, limit: float | None) -> Future[str]:
-    """Submit a job; if the executor accepts none any more, the job fails."""
-    try:
-        if isinstance(pool, executors.Processes):
-            return pool.within(limit, _run, *job)
-        return pool.submit(_run, *job)
-    except BrokenExecutor as error:
-        refused: Future[str] = Future()
-        refused.set_exception(error)
-        return refused
-
-
-def _deaths() -> tuple[type[Exception], ...]:
-    """Return the types of error that mean that a worker died."""
-    return BrokenExecutor, getattr(sys.modules.get("distributed"), "KilledWorker", BrokenExecutor)
 
 
 def sweep(
@@ -281,9 +252,10 @@ def sweep(
     )
     kept = Store(store, func, seed, identity) if store is not None else None
     texts = {i: kept.read(cell) if kept else None for i, cell in enumerate(listed)}
-    todo = [i for i, text in texts.items() if text is None]
     jobs = {
-        i: (func, listed[i], derive(seed, "cell", listed[i]), executors.versions()) for i in todo
+        i: (func, cell, derive(seed, "cell", cell), executors.versions())
+        for i, cell in enumerate(listed)
+        if texts[i] is None
     }
 
     def finished() -> "pd.DataFrame":
@@ -293,8 +265,19 @@ def sweep(
             columns=None if rows else list(dict.fromkeys(name for cell in listed for name in cell)),
         )
 
-    file = _Table(table, finished) if table is not None else None
-    own = executors.local(workers) if executor is None and (workers > 1 or limit) and todo else None
+    due = 0.0
+
+    def save(now: bool) -> None:
+        """Write the table, unless it may wait and would then take more than a tenth of the time."""
+        nonlocal due
+        start = time.monotonic()
+        if place and (now or start >= due):
+            replace(place, finished().to_csv(index=False))
+            end = time.monotonic()
+            due = end + 9 * (end - start)
+
+    save(True)
+    own = executors.local(workers) if executor is None and (workers > 1 or limit) and jobs else None
     pool = executor or own
     outcomes = _there(jobs, pool, limit) if pool else _here(jobs)
     failures: dict[int, Exception] = {}
@@ -304,11 +287,11 @@ def sweep(
         return f"{kept_in}{f'; {len(failures)} failed' if failures else ''}"
 
     try:
-        for i, future in progress(
-            outcomes, len(listed), label, start=len(listed) - len(todo), more=known
+        for i, result in progress(
+            outcomes, len(listed), label, start=len(listed) - len(jobs), more=known
         ):
             try:
-                text = texts[i] = future.result()
+                text = texts[i] = result()
             except CancelledError:
                 failures[i] = CancelledError(
                     "dropped by the executor, as a Dask client does when its scheduler is gone"
@@ -318,8 +301,7 @@ def sweep(
             else:
                 if kept:
                     kept.write(listed[i], text)
-                if file:
-                    file.refresh()
+                save(False)
     except BaseException:
         if own:
             own.shutdown(wait=False, kill=True)
@@ -327,8 +309,7 @@ def sweep(
         raise
     finally:
         outcomes.close()
-        if file:
-            file.write()
+        save(True)
     if failures:
         raise SweepError(
             [(listed[i], failures[i]) for i in sorted(failures)], finished(), len(listed)

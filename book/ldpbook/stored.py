@@ -23,7 +23,6 @@ import pandas as pd
 
 from ldpkit import digests
 from ldpkit import sweep as sweeps
-from ldpkit.digests import used
 from ldpkit.sweep import cells
 
 from . import paths
@@ -198,6 +197,17 @@ def _bound(statement: ast.stmt) -> set[str]:
     inner = {id(name) for node in ast.walk(statement) if isinstance(node, ast.comprehension) for name in ast.walk(node.target)}
     stored = [node for node in ast.walk(statement) if isinstance(node, ast.Name) and id(node) not in inner]
     return {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+
+
+def used(tree: ast.AST) -> tuple[set[str], dict[str, set[str]]]:
+    """Return the names that a syntax tree uses alone, and the attributes of its other names."""
+    attributes: dict[str, set[str]] = {}
+    owners = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            attributes.setdefault(node.value.id, set()).add(node.attr)
+            owners.add(id(node.value))
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in owners}, attributes
 
 
 PACKAGE = Graph(Path(digests.__file__).parent, Path(__file__).parent)

@@ -1,7 +1,7 @@
 """The command line.
 
 The commands are in `audit` and `sure`, those of other auditors in `papers`, and grids in `sweep`.
-The modules `base` and `target` hold the parts that commands share.
+The module `options` holds the parts that commands share.
 
 Exit status of a command:
 
@@ -15,7 +15,6 @@ Exit status of a command:
 An error is one line on standard error.
 """
 
-import multiprocessing
 import os
 import signal
 import sys
@@ -72,10 +71,6 @@ def main(
     except (click.ClickException, ValueError) as error:
         told = error.format_message() if isinstance(error, click.ClickException) else str(error)
         message, status = told, 2
-    except ModuleNotFoundError as error:
-        from ..digests import missing
-
-        message = str(missing(error))
     except (ImportError, OSError, MemoryError) as error:
         message = str(error) or "out of memory"
     except Exception as error:
@@ -93,14 +88,9 @@ def _interrupted(*_: object) -> NoReturn:
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second interrupt ends even this
     try:
-        if clients := sys.modules.get("ldpkit.mechanisms.process"):
-            for group in [*clients.running]:
-                clients.kill(group)
-        if pools := sys.modules.get("ldpkit.executors"):
-            pools.starting.acquire(timeout=0.5)  # no other process starts
-        for child in multiprocessing.active_children():
-            if child.pid:
-                os.kill(child.pid, signal.SIGKILL)
+        if executors := sys.modules.get("ldpkit.executors"):
+            for group in [*executors.running]:
+                executors.kill(group)
         progress = sys.modules.get("ldpkit.progress")  # which is not there if nothing was begun
         known = progress.running[0] if progress and progress.running else None
         start = "\n" if known and known.shown else ""  # the bar stays where it was

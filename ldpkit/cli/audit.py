@@ -16,21 +16,25 @@ from ..mechanisms.client import SeparateClient
 from ..replay import ExactResult, exact_client
 from ..reports.base import ROUTES, log_ratio
 from ..types import Pair, Word
-from .base import (
+from .options import (
     FAILED,
     Line,
+    anything,
     as_json,
     cli,
     conclude,
     integer,
+    listed,
+    mechanism_of,
+    mechanism_options,
     number,
     options,
     strict,
+    target_of,
     titled,
     write,
 )
 from .sure import bets, refuse, show, sure, writable
-from .target import anything, listed, mechanism_of, mechanism_options, target_of
 
 __all__ = ["audit", "cache", "exact", "list_mechanisms", "rates"]
 
@@ -194,8 +198,6 @@ def rates(
         f"mechanism must have known rates of the attack {chosen.name}, got {target!r}: audit its"
         " reports",
     )
-    known = isinstance(chosen, attacks.Guess | attacks.TwoValueTest)
-    route = chosen.route(target) if known else "unknown"
     row = {
         "mechanism": target.name,
         **target.parameters,
@@ -206,7 +208,7 @@ def rates(
         "epsilon": log_ratio(*exact),
         "loss": target.report_type.loss(inputs),
         "claim": target.epsilon,
-        "route": route,
+        "route": chosen.route(target),
     }
     lines = [
         ("mechanism", titled(target.name, target.parameters)),
@@ -214,10 +216,10 @@ def rates(
         ("rates", f"tpr = {exact[0]:.10g}, fpr = {exact[1]:.10g}"),
         ("epsilon", f"{row['epsilon']:.10g} is ln(tpr / fpr)"),
         ("loss", f"{row['loss']:.10g} is the largest of any event, claimed {target.epsilon:g}"),
-        ("route", ROUTES.get(route, route)),
+        ("route", ROUTES.get(row["route"], row["route"])),
     ]
-    plain = {key: finite(value) for key, value in row.items()}
-    return write(plain, lines, "Exact: nothing was drawn.", as_json)
+    verdict = "Exact: nothing was drawn."
+    return write({key: finite(x) for key, x in row.items()}, lines, verdict, as_json)
 
 
 _STARTS = 10
@@ -250,11 +252,14 @@ def exact(client: str, inputs: str, as_json: bool, ways: int, tapes: int, **clai
         result = result._replace(
             reason="another start of the client has another distribution", ways=(), findings=[]
         )
-    number = sum(map(len, result.ways))
     lines = [
         ("client", client),
         ("claim", f"epsilon = {result.epsilon:g}, delta = {result.delta:g}"),
-        ("ways", f"{number:,} for {len(result.inputs)} inputs, in {result.seconds:.2f} s"),
+        (
+            "ways",
+            f"{sum(map(len, result.ways)):,} for {len(result.inputs)} inputs, in"
+            f" {result.seconds:.2f} s",
+        ),
         *(("for", text.removeprefix("for ")) for text in result.leading()),
         *result.findings,
     ]

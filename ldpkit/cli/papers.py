@@ -20,19 +20,18 @@ from ..mechanisms.cpp import CPP
 from ..refine import front
 from ..refine.pareto import select
 from ..types import Word
-from .base import Line, as_json, cli, conclude, options, strict, titled, write
+from .options import Line, as_json, cli, conclude, options, strict, titled, write
 
 __all__ = ["audit_gradient", "audit_kv", "audit_shuffle", "calibrate", "rad", "refine"]
 
 
 # --- key-value mechanisms -------------------------------------------------------------------------
 
-_KEY_VALUE = {name.lower(): name for name in KEY_VALUE}
 _PCKV = {"k": 4, "share": 0.5}  # as in the paper
 
 
 @cli.command("audit-kv")
-@click.option("--mechanism", type=click.Choice([*_KEY_VALUE]), required=True)
+@click.option("--mechanism", type=click.Choice([*KEY_VALUE], case_sensitive=False), required=True)
 @click.option("--epsilon", type=float, required=True, help="Claimed epsilon of all rounds.")
 @options(
     PCKVUE,
@@ -76,18 +75,18 @@ def audit_kv(
     mechanism: str, trials: int, seed: int, strict: bool, as_json: bool, **words: Word
 ) -> int:
     """Audit a key-value mechanism with KV-Auditor."""
-    name, attack = _KEY_VALUE[mechanism], words["attack"]
-    own = {field.name for field in dataclasses.fields(KEY_VALUE[name]) if field.init}
+    attack = words["attack"]
+    own = {field.name for field in dataclasses.fields(KEY_VALUE[mechanism]) if field.init}
     own -= set() if "padding" in own else {"k"}  # the other mechanisms have one key
     given = {option: value for option, value in words.items() if value is not None}
     for option in ("k", "padding", "share", "eta", "buckets", "rounds"):
-        flag = "keys" if option == "k" else option
-        need(option in own or option not in given, f"--{flag} does not belong to {mechanism}")
+        wrong = f"--{'keys' if option == 'k' else option} does not belong to {mechanism.lower()}"
+        need(option in own or option not in given, wrong)
     sides = 2 if attack == "skv" else 1
     least = 2 * sides if words["estimator"] in count_ratio.HALVED else sides
     trials = integer("users", trials, least, 10**12) // sides
     given = (_PCKV if "k" in own else {"k": 1}) | given
-    result = KVAudit.of(mechanism=name, trials=trials, last=True, **given).run(seed)[-1]
+    result = KVAudit.of(mechanism=mechanism, trials=trials, last=True, **given).run(seed)[-1]
     lines = [
         ("mechanism", titled(result.mechanism, result.parameters)),
         ("claim", f"epsilon = {result.claim:g}"),
@@ -103,15 +102,13 @@ def audit_kv(
 
 # --- gradients ------------------------------------------------------------------------------------
 
-_RANDOMISERS = {name.lower(): name for name in GRADIENT}
-
 
 @cli.command("audit-gradient")
 @options(
     GradientAudit.of,
     GradientAudit,
     adversary={"type": click.Choice(ADVERSARIES)},
-    mechanism={"type": click.Choice([*_RANDOMISERS]), "default": "ldp-sgd"},
+    mechanism={"type": click.Choice([*GRADIENT], case_sensitive=False)},
     attack={"flag": "--rule", "type": click.Choice([*RULES])},
 )
 @options(GradientAudit.run)
@@ -119,7 +116,7 @@ _RANDOMISERS = {name.lower(): name for name in GRADIENT}
 @as_json
 def audit_gradient(mechanism: str, seed: int, strict: bool, as_json: bool, **words: Word) -> int:
     """Audit a randomised gradient: can the server tell which of two gradients a client sent?"""
-    result = GradientAudit.of(mechanism=_RANDOMISERS[mechanism], **words).run(seed)[0]
+    result = GradientAudit.of(mechanism=mechanism, **words).run(seed)[0]
     attack = f"{result.parameters['adversary']}, {result.attack} rule"
     return conclude([(result, _errors(result, attack))], as_json, strict)
 

@@ -19,8 +19,22 @@ from ..sequential import SequentialAudit
 from ..sequential.loop import Run
 from ..sequential.result import SequentialResult
 from ..stats import epsilon_buehler
-from .base import Line, as_json, cli, conclude, integer, options, strict, together, write
-from .target import claims, curve_of, mechanism_of, mechanism_options, target_of
+from .options import (
+    Line,
+    as_json,
+    claims,
+    cli,
+    conclude,
+    curve_of,
+    integer,
+    mechanism_of,
+    mechanism_options,
+    options,
+    strict,
+    target_of,
+    together,
+    write,
+)
 
 __all__ = ["bets", "bound", "plan", "resume", "show", "sure", "writable"]
 
@@ -135,12 +149,7 @@ def show(result: PairResult, words: Row, *flags: str) -> None:
 def _keep(path: Path, words: Row, run: Run) -> None:
     """Write all that `resume` needs, in one atomic step."""
     text = {"ldpkit": __version__, "audit": words, "run": run.state()}
-    replace(path, json.dumps(text | {"check": _check(text)}))
-
-
-def _check(kept: Row) -> str:
-    """Return a digest of all other entries of a file, which detects changes."""
-    return digest({name: value for name, value in kept.items() if name != "check"})
+    replace(path, json.dumps(text | {"check": digest(text)}))
 
 
 def _repeat(words: Row, *flags: str) -> str:
@@ -205,8 +214,7 @@ def resume(
     """
     try:
         kept = _kept(file)
-        words, state = kept["audit"], kept["run"]
-        words = words | {"save": str(file), "html": html, "max_time": max_time}
+        words = kept["audit"] | {"save": str(file), "html": html, "max_time": max_time}
         words["pair"] = tuple(tuple(pair) for pair in words["pair"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise click.UsageError(f"{file} is no audit that was kept: {error}") from error
@@ -218,10 +226,8 @@ def resume(
         )
     words |= again | ({} if trials is None else {"trials": trials})
     try:
-        begun = planned(words).start(words["seed"], state)
-    except KeyError as error:
-        raise click.UsageError(f"{file} was kept by another release: {error} is missing") from error
-    except (ValueError, TypeError, AttributeError, IndexError, ArithmeticError) as error:
+        begun = planned(words).start(words["seed"], kept["run"])
+    except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
         raise click.UsageError(f"{file} cannot be resumed: {error}") from error
     return sure(words, as_json, strict, begun)
 
@@ -234,7 +240,8 @@ def _kept(file: Path) -> Row:
         kept: Row = json.loads(opening + lines.read())
     release = kept["ldpkit"]
     checks.need(release == __version__, f"ldpkit {release} kept it, and this is {__version__}")
-    checks.need(kept["check"] == _check(kept), "it was changed")
+    check = kept.pop("check")  # the digest of all other entries
+    checks.need(check == digest(kept), "it was changed")
     return kept
 
 

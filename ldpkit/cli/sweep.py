@@ -1,9 +1,7 @@
 """The command ``ldpkit sweep`` for a grid of audits, on this machine or on a Dask cluster."""
 
 import contextlib
-import functools
 import hashlib
-import inspect
 import itertools
 import os
 import re
@@ -11,7 +9,7 @@ import sys
 import time
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import yaml
@@ -21,12 +19,11 @@ from .. import sweep as sweeps
 from ..auditors import AUDITS
 from ..checks import integer, need, one_of
 from ..digests import digest, replaceable
-from ..mechanisms import MECHANISMS
 from ..mechanisms.client import load
 from ..reports.anything import repeated
 from ..types import Row
-from .base import FAILED, cli, options
 from .group import brief
+from .options import FAILED, cli, options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,106 +84,38 @@ def _size(node: Any, known: dict[Any, int]) -> int:
 _LONGEST = 2**18  # bytes of a file, because YAML needs a thousand times as much memory
 
 
-class Plan:
+class Plan(NamedTuple):
     """A checked grid of audits.
 
-    Parameters
+    Attributes
     ----------
     audit : str
         A key of `ldpkit.auditors.AUDITS`.
     seed : int
         Non-negative.
-    grid : mapping or list of mappings
-        Parameters as in `ldpkit.sweep.cells`, with at least one cell.
-    fixed : mapping
-        Parameters that all cells share.
-    out : str, optional
-        File of the table.
-    allow : collection of str
-        Modules from which clients may be imported, including their submodules. Only the caller can
-        name them, not the file.
-
-    Attributes
-    ----------
     cells : list of dict
         Parameters of every cell, those of the grid first.
-
-    Raises
-    ------
-    ValueError
-        If something is wrong. The message names it and the allowed range. Every audit is made,
-        which checks its parameters, but no audit is run.
+    out : str or None
+        File of the table.
     """
 
-    def __init__(
-        self,
-        audit: str,
-        seed: int,
-        grid: Any,
-        fixed: Any = None,
-        out: Any = None,
-        *,
-        allow: Collection[str] = (),
-    ) -> None:
-        self.audit, self.seed = one_of("audit", audit, AUDITS), integer("seed", seed, 0)
-        self.fixed = _names("fixed", {} if fixed is None else fixed)
-        need(
-            isinstance(grid, (dict, list)),
-            f"grid must map parameters to lists of values, or list cells, got {grid!r}",
-        )
-        for part in [grid] if isinstance(grid, dict) else grid:
-            for twice in sorted(self.fixed.keys() & _names("grid", part).keys()):
-                raise ValueError(f"{twice} must be given in the grid or fixed, not in both")
-        self.cells = (
-            sweeps.cells([cell | self.fixed for cell in sweeps.cells(grid)]) if grid else []
-        )
-        need(self.cells, f"grid must hold at least one cell, got {grid!r}")
-        self.out = out
-        need(
-            out is None or (isinstance(out, str) and out),
-            f"out must be the name of a file, got {out!r}",
-        )
-        for cell in self.cells:
-            module, colon, _ = str(cell.get("mechanism")).partition(":")
-            need(
-                not colon or any(f"{module}.".startswith(f"{each}.") for each in allow),
-                f"cell {cell}: client {cell.get('mechanism')!r} would be imported and run as you:"
-                f" --allow {module} lets it",
-            )
-        if allow:
-            sys.path.insert(0, os.getcwd())  # for clients, and workers inherit it
-        for cell in sweeps.progress(self.cells, len(self.cells), "checking"):
-            try:
-                self._check(**cell)
-            except Exception as error:
-                raise ValueError(f"cell {cell}: {error}") from error
+    audit: str
+    seed: int
+    cells: list[Row]
+    out: str | None
 
     def sources(self) -> str:
         """Return a digest of the code of all clients and of all files that the cells name.
 
         It is empty if the cells name neither.
         """
-        named = sorted({str(cell.get("mechanism")) for cell in self.cells})
-        parts = [digests.identity(load(name)) for name in named if ":" in name]
-        for path in sorted({str(cell["pairs"]) for cell in self.cells if "pairs" in cell}):
-            with open(path, "rb") as file:
-                parts.append(hashlib.file_digest(file, "sha256").hexdigest())
-        return digest(parts)[:16] if parts else ""
-
-    def _check(self, **cell: object) -> None:
-        """Make the audit of one cell, which checks its parameters."""
-        need(
-            "seed" not in cell,
-            "seed must stand outside the grid, because every cell derives its own seed from it",
+        clients, files = (
+            sorted({str(cell[name]) for cell in self.cells if name in cell})
+            for name in ("mechanism", "pairs")
         )
-        integer("runs", cell.pop("runs", 1), 1)
-        AUDITS[self.audit].of(**cell)
-
-
-def _names(where: str, value: Any) -> Row:
-    named = isinstance(value, dict) and all(isinstance(name, str) for name in value)
-    need(named, f"{where} must map names of parameters to values, got {value!r}")
-    return value
+        parts = [digests.identity(load(name)) for name in clients if ":" in name]
+        parts += [hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in files]
+        return digest(parts)[:16] if parts else ""
 
 
 def read(path: str | Path, allow: Collection[str] = ()) -> Plan:
@@ -195,15 +124,19 @@ def read(path: str | Path, allow: Collection[str] = ()) -> Plan:
     Parameters
     ----------
     path : path
-        Regular file of at most 256 KiB. It is YAML with the keys ``audit``, ``seed`` and ``grid``,
-        and optionally ``fixed`` and ``out``, see `Plan`.
+        Regular file of at most 256 KiB. It is YAML with the keys ``audit`` (a key of
+        `ldpkit.auditors.AUDITS`), ``seed`` (non-negative) and ``grid`` (parameters as in
+        `ldpkit.sweep.cells`, with at least one cell). It may have ``fixed``, parameters that all
+        cells share, and ``out``, the file of the table.
     allow : collection of str
-        As in `Plan`.
+        Modules from which clients may be imported, including their submodules. Only the caller can
+        name them, not the file.
 
     Raises
     ------
     ValueError
-        If the file is invalid. The message names the file and the error.
+        If the file is invalid. The message names the file, the error and the allowed range. Every
+        audit is made, which checks its parameters, but no audit is run.
     """
     try:
         need(Path(path).is_file(), "a sweep is described by a regular file")
@@ -212,16 +145,11 @@ def read(path: str | Path, allow: Collection[str] = ()) -> Plan:
         need(len(text) <= _LONGEST, f"longer than {_LONGEST:,} bytes")
         content = parsed(text)
         need(isinstance(content, dict), f"a sweep is described by keys and values, got {content!r}")
-        keys = inspect.signature(Plan).parameters
-        wanted = {name: p.default for name, p in keys.items() if name != "allow"}
         for name in content:
-            one_of("key", name, wanted)
-        for name, default in wanted.items():
-            need(
-                name in content or default is not inspect.Parameter.empty,
-                f"key {name} is missing; the keys are {', '.join(wanted)}",
-            )
-        return Plan(**content, allow=allow)
+            one_of("key", name, _KEYS)
+        for name in _KEYS[:3]:
+            need(name in content, f"key {name} is missing; the keys are {', '.join(_KEYS)}")
+        return _planned(**content, allow=allow)
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: not YAML: {error}") from error
     except RecursionError:
@@ -230,15 +158,62 @@ def read(path: str | Path, allow: Collection[str] = ()) -> Plan:
         raise ValueError(f"{path}: {error}") from error
 
 
-def _table(plan: Plan, text: str) -> bool:
+_KEYS = ("audit", "seed", "grid", "fixed", "out")  # the first three are needed
+
+
+def _planned(
+    audit: str, seed: int, grid: Any, fixed: Any = None, out: Any = None, *, allow: Collection[str]
+) -> Plan:
+    """Return the grid that the values of a file describe."""
+    audit, seed = one_of("audit", audit, AUDITS), integer("seed", seed, 0)
+    fixed = _names("fixed", {} if fixed is None else fixed)
+    need(
+        isinstance(grid, (dict, list)),
+        f"grid must map parameters to lists of values, or list cells, got {grid!r}",
+    )
+    for part in [grid] if isinstance(grid, dict) else grid:
+        for twice in sorted(fixed.keys() & _names("grid", part).keys()):
+            raise ValueError(f"{twice} must be given in the grid or fixed, not in both")
+    cells = sweeps.cells([cell | fixed for cell in sweeps.cells(grid)]) if grid else []
+    need(cells, f"grid must hold at least one cell, got {grid!r}")
+    named = out is None or (isinstance(out, str) and out)
+    need(named, f"out must be the name of a file, got {out!r}")
+    for cell in cells:
+        client = str(cell.get("mechanism"))
+        module, colon, _ = client.partition(":")
+        need(
+            not colon or any(f"{module}.".startswith(f"{each}.") for each in allow),
+            f"cell {cell}: client {client!r} would be imported and run as you: --allow {module}"
+            " lets it",
+        )
+    if allow:
+        sys.path.insert(0, os.getcwd())  # for clients, and workers inherit it
+    for cell in sweeps.progress(cells, len(cells), "checking"):
+        try:
+            need(
+                "seed" not in cell,
+                "seed must stand outside the grid, because every cell derives its own seed from it",
+            )
+            integer("runs", cell.get("runs", 1), 1)
+            AUDITS[audit].of(**{name: x for name, x in cell.items() if name != "runs"})
+        except Exception as error:
+            raise ValueError(f"cell {cell}: {error}") from error
+    return Plan(audit, seed, cells, out)
+
+
+def _names(where: str, value: Any) -> Row:
+    named = isinstance(value, dict) and all(isinstance(name, str) for name in value)
+    need(named, f"{where} must map names of parameters to values, got {value!r}")
+    return value
+
+
+def _table(text: str) -> bool:
     """Return whether a text begins like a table that a sweep wrote."""
     lines = text.splitlines()
-    header = set(lines[0].split(","))
-    classes: list[Any] = [*AUDITS.values(), *MECHANISMS.values()]
-    parameters = {name for each in classes for name in inspect.signature(each).parameters}
-    parameters |= {"runs"} | {name for cell in plan.cells for name in cell}
+    columns = set(lines[0].split(","))
     # rows of every audit have these columns, but a new table has no rows
-    return {"violated", "status", "run"} <= header or (header <= parameters and len(lines) < 2)
+    fresh = len(lines) < 2 and not columns.isdisjoint(("mechanism", "epsilon"))
+    return fresh or columns >= {"violated", "status", "run"}
 
 
 @cli.command()
@@ -284,27 +259,21 @@ def sweep(
         scheduler is None or workers is None,
         "--workers are processes of this machine; with --scheduler the cluster has its own",
     )
-    workers = None if scheduler else executors.count(workers)
     plan, start = read(config, allow), time.monotonic()
-    out = replaceable(
-        "out",
-        out or Path(plan.out or config.with_suffix(".csv").name),
-        "a table that a sweep wrote",
-        functools.partial(_table, plan),
-    )
+    out = out or Path(plan.out or config.with_suffix(".csv").name)
+    replaceable("out", out, "a table that a sweep wrote", _table)
     # after an edit of a client or of a file, cells are stored in another folder
     store = (store or out.with_suffix(".cells")) / plan.sources()
-    executor, failures = None, []
-    with contextlib.ExitStack() as stack:
-        if scheduler is not None:
-            client = stack.enter_context(executors.connect(scheduler))
-            if not client.scheduler_info()["workers"]:
-                click.echo("ldpkit: the cluster has no worker yet; waiting for one", err=True)
-            executor = client.get_executor(pure=False)
+    failures: list[Any] = []
+    here: Any = contextlib.nullcontext()
+    with here if scheduler is None else executors.connect(scheduler) as cluster:
+        if cluster and not cluster.scheduler_info()["workers"]:
+            click.echo("ldpkit: the cluster has no worker yet; waiting for one", err=True)
         try:
             table = sweeps.sweep(
                 AUDITS[plan.audit].cell, plan.cells, seed=plan.seed, workers=workers,
-                executor=executor, store=store, table=out, label=config.stem, limit=limit,
+                executor=cluster and cluster.get_executor(pure=False), store=store, table=out,
+                label=config.stem, limit=limit,
             )  # fmt: skip
         except sweeps.SweepError as error:
             table, failures = error.table, error.failures

@@ -19,26 +19,19 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import IO, Any, NoReturn
 
 from .. import checks, progress
+from ..executors import end, launch
 from ..reports.anything import parsed
 
 __all__ = ["ClientError", "NoClientError", "Process", "Program"]
 
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv.pop());"
-    " from ldpkit.mechanisms.process import serve; serve(sys.argv[1], *map(int, sys.argv[2:]))"
-)
+_START = "from ldpkit.mechanisms.process import serve; serve(sys.argv[1], *map(int, sys.argv[2:]))"
 _MOST_CALLS = 256  # at the same time
 _NUMBER = 8  # bytes of the number of reports that were begun
-_PATIENCE = 1.0  # seconds in which a process may end by itself, and remove its files
 _OFTEN = 0.1  # seconds between two looks at the number of reports that were begun
-
-running: set[int] = set()
-"""Groups of processes that an interrupted command kills."""
 
 
 class ClientError(ValueError):
@@ -78,34 +71,15 @@ class Process:
 
     def __init__(self, called: str, make: Callable[[], object], threads: int = 1) -> None:
         calls = min(checks.integer("threads", threads, 1), _MOST_CALLS)
-        pairs, (ended, life) = [Pipe() for _ in range(calls)], os.pipe()
         with tempfile.TemporaryFile(buffering=0) as file:
             file.write(bytes(_NUMBER) + pickle.dumps(make))
-            given = [ended, file.fileno(), *(there.fileno() for _, there in pairs)]
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-u",
-                    "-c",
-                    _START,
-                    called,
-                    *map(str, given),
-                    json.dumps(sys.path),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=2,
-                pass_fds=given,
-                start_new_session=True,
-            )
+            files = [file.fileno()]
+            self._process, pipes = launch(_START, called, pipes=calls, files=files, stdout=2)
             self._begun, self._seen = _number(mmap.mmap(file.fileno(), 0)), 0
-        running.add(self._process.pid)
-        self._end = weakref.finalize(self, _end, self._process, [here for here, _ in pairs], life)
-        os.close(ended)
+        self._end = weakref.finalize(self, end, self._process, pipes)
         self.called, self._free = called, queue.SimpleQueue[Connection]()
-        for here, there in pairs:
-            there.close()
-            self._free.put(here)
+        for pipe in pipes:
+            self._free.put(pipe)
         self.batched: bool = self(operator.attrgetter("batched"))
 
     def __call__(self, function: Callable[..., Any], *given: Any) -> Any:
@@ -140,24 +114,6 @@ def _number(shared: mmap.mmap) -> "memoryview[int]":
     return memoryview(shared)[:_NUMBER].cast("Q")
 
 
-def kill(group: int) -> None:
-    """End all processes of a group at once."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: of ended ones
-        os.killpg(group, signal.SIGKILL)
-
-
-def _end(process: subprocess.Popen[bytes], pipes: Sequence[Connection], life: int) -> None:
-    """Let a process end by itself, and end at once whatever is left then."""
-    for pipe in pipes:
-        pipe.close()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(_PATIENCE)
-    kill(process.pid)
-    process.wait()
-    running.discard(process.pid)
-    os.close(life)
-
-
 def _how(status: int) -> str:
     """Return how a process ended that was still needed."""
     if status == -signal.SIGKILL:
@@ -181,9 +137,8 @@ class _Begun(progress.Progress):
         self.number[0] += count
 
 
-def serve(called: str, ended: int, file: int, *fds: int) -> None:
+def serve(called: str, file: int, *fds: int) -> None:
     """Make a client, and answer the calls about it on every pipe."""
-    threading.Thread(target=_watch, args=(ended,), daemon=True).start()
     shared = mmap.mmap(file, 0)
     progress.running.append(_Begun(shared))
     first, *others = (Connection(fd) for fd in fds)
@@ -192,12 +147,6 @@ def serve(called: str, ended: int, file: int, *fds: int) -> None:
     for pipe in others:
         threading.Thread(target=_answer, args=(called, pipe, client), daemon=True).start()
     _answer(called, first, client)
-
-
-def _watch(ended: int) -> None:
-    """End when the audit has ended."""
-    os.read(ended, 1)  # nothing is ever written
-    os.killpg(0, signal.SIGKILL)
 
 
 def _answer(called: str, pipe: Connection, client: Callable[[], object]) -> None:

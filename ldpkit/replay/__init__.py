@@ -125,7 +125,11 @@ class ExactResult(NamedTuple):
         return [
             f"for {value!r}, with probability {mass:.6g}: "
             + (f"when {' and '.join(when)}: " if when else "always ")
-            + ("the value is sent" if self.report == _text(value) else f"{self.report} is sent")
+            + (
+                "the value is sent"
+                if self.report == json.dumps(plain(value))
+                else f"{self.report} is sent"
+            )
             for mass, value, when in sorted(found, key=lambda one: -one[0])[:most]
         ]
 
@@ -230,7 +234,11 @@ def exact_client(
     except Stop as stop:
         found["reason"] = str(stop)
     return ExactResult(
-        epsilon, delta, _values(client), seconds=time.perf_counter() - start, **found
+        epsilon,
+        delta,
+        [*(client.values or range(client.k))],
+        seconds=time.perf_counter() - start,
+        **found,
     )
 
 
@@ -267,11 +275,8 @@ def replay(
                     own.append(one)
     except Stop as stop:
         return [Finding("unknown", str(stop))]
-    return _findings(_values(client), tapes, *zip(*(zip(*own) for own in calls)))
-
-
-def _values(client: Client) -> list[Input]:
-    return list(range(client.k) if client.values is None else client.values)
+    values = client.values or range(client.k)
+    return _findings(values, tapes, *zip(*(zip(*own) for own in calls)))
 
 
 def _client(client: Any, inputs: Sequence[Input] | None) -> Client:
@@ -282,22 +287,14 @@ def _client(client: Any, inputs: Sequence[Input] | None) -> Client:
     return Client(client, report="any", values=inputs, epsilon=1.0)
 
 
-def _text(report: Any) -> str:
-    return json.dumps(plain(report))
-
-
 def _ask(client: Client, at: int, tape: Tape) -> str:
     """Return one report about the input at a position, as JSON."""
     tape.begin()
-    report = ""
     try:
-        report = _text(client.perturb(np.array([at]), tape.generator)[0])
-    except BaseException:
-        if not tape.reason:
-            raise
-    if tape.reason:  # also if the client has caught what ended its call
-        raise Stop(tape.reason)
-    return report
+        return json.dumps(plain(client.perturb(np.array([at]), tape.generator)[0]))
+    finally:
+        if tape.reason:  # also if the client has caught what ended its call
+            raise Stop(tape.reason)
 
 
 def _ways(client: Client, at: int, tree: Tree) -> list[Way]:
@@ -309,7 +306,8 @@ def _ways(client: Client, at: int, tree: Tree) -> list[Way]:
         if tree.at < len(tree.path):
             tree.stop(MOVED)
         ways.append(Way(tree.mass, tuple(tree.words), report))
-        seen += tree.share  # of a tree in which all branches of a fork have as many ways
+        # the share of this way if all branches of a fork have as many ways
+        seen += math.prod(1 / branches for _, branches in tree.path)
         if len(ways) > tree.most or (len(ways) == _FIRST and seen * tree.most < 1):
             tree.stop(f"there are more than {tree.most:,} ways through the client")
     return ways
@@ -351,7 +349,7 @@ def _loss(curve: list[tuple[str, float, float]], delta: float) -> tuple[float, s
 
 
 def _findings(
-    values: list[Input], tapes: int, reports: Any, seeds: Any, starts: Any, ends: Any
+    values: Sequence[Input], tapes: int, reports: Any, seeds: Any, starts: Any, ends: Any
 ) -> list[Finding]:
     """Return what the same coins show.
 
@@ -368,10 +366,12 @@ def _findings(
         found.append(Finding(kind, text + (": no coins are drawn" if undrawn else "")))
     elif fixed:
         found.append(Finding("constant", "all inputs have the same report whatever the coins"))
-    for value, seed in zip(values, same):
-        if seed:
-            kind = "violation" if differ else "defect"
-            found.append(Finding(kind, f"{value!r}: {', '.join(seed)} whatever the coins"))
+    kind = "violation" if differ else "defect"
+    found += [
+        Finding(kind, f"{value!r}: {', '.join(own)} whatever the coins")
+        for value, own in zip(values, same)
+        if own
+    ]
     other = [value for value, own in zip(values, ends) if own != ends[0]]
     if other and not any(same):
         text = f"{values[0]!r} and {other[0]!r} use different amounts of randomness"

@@ -35,7 +35,7 @@ class Tree(Tape):
 
     def begin(self) -> None:
         super().begin()
-        self.at, self.mass, self.share = 0, 1.0, 1.0
+        self.at, self.mass = 0, 1.0
         self.words: list[str] = []
 
     def fork(self, masses: Sequence[float], words: Callable[[int], str]) -> int:
@@ -49,7 +49,6 @@ class Tree(Tape):
         branch = alive[self.path[self.at][0]]
         self.at += 1
         self.mass *= masses[branch] / math.fsum(masses)
-        self.share /= len(alive)
         self.words.append(words(branch))
         return branch
 
@@ -75,67 +74,65 @@ class Tree(Tape):
         return self.fork(masses, words.format)
 
     def uniform(self) -> "Drawn":
-        return Drawn(Coin(self), lambda number: number, "random()")
+        return Drawn(self, [0, 2**53], lambda n: n * _STEP, "random()")
 
     def real(self, base: type) -> None:
         return None
 
 
-class Coin:
-    """A multiple of 2^-53 in [0, 1), known to lie in a range of multiples."""
-
-    def __init__(self, tree: Tree) -> None:
-        self.tree, self.low, self.high = tree, 0, 2**53
-
-    def split(self, value: Callable[[int], Any], words: Callable[[Any], str]) -> Any:
-        """Fork over the values of a monotone function of the coin, and return the value.
-
-        The function has whole numbers or truth values; all between the ends are taken.
-        """
-        first, last = int(value(self.low)), int(value(self.high - 1))
-        self.tree.few(abs(last - first) + 1)
-        step, numbers = 1 if last > first else -1, range(self.low, self.high)
-        values = range(first, last + step, step)
-        ends = [self.low, *(
-            self.low + bisect.bisect_left(numbers, 1, key=lambda n: int(step * (value(n) - v) >= 0))
-            for v in values[1:]
-        ), self.high]  # fmt: skip
-        if len(values) > 1:
-            masses = [float(b - a) for a, b in itertools.pairwise(ends)]
-            at = self.tree.fork(masses, lambda at: words(values[at]))
-            self.low, self.high = ends[at : at + 2]
-            return values[at]
-        return first
-
-
 class Drawn:
     """A monotone function of a coin, which forks where it is compared or rounded.
 
-    Addition and multiplication with a number are monotone, also as they are rounded. Everything
-    else is arithmetic, which hands over to the audit.
+    A coin is a multiple of 2^-53 in [0, 1). All functions of one coin share the range of multiples
+    in which it is known to lie. Addition and multiplication with a number are monotone, also as
+    they are rounded. Everything else is arithmetic, which hands over to the audit.
     """
 
-    def __init__(self, coin: Coin, value: Callable[[float], Any], text: str) -> None:
-        self.coin, self.value, self.text = coin, value, text
+    def __init__(
+        self, tree: Tree, known: list[int], value: Callable[[float], Any], text: str
+    ) -> None:
+        self.tree, self.known, self.value, self.text = tree, known, value, text
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        self.coin.tree.stop(f"a coin enters arithmetic: {name} of {self.text}")
+        self.tree.stop(f"a coin enters arithmetic: {name} of {self.text}")
+
+    def split(self, of: Callable[[Any], Any], words: Callable[[Any], str]) -> Any:
+        """Fork over the values of a function of this number, and return the value.
+
+        The function is monotone and has whole numbers or truth values; all between the ends are
+        taken.
+        """
+        low, high = self.known
+        first, last = (int(of(self.value(n))) for n in (low, high - 1))
+        if first == last:
+            return first
+        self.tree.few(abs(last - first) + 1)
+        step, numbers = 1 if last > first else -1, range(low, high)
+        values = range(first, last + step, step)
+        ends = [low, *(low + bisect.bisect_left(
+            numbers, 1, key=lambda n: step * (int(of(self.value(n))) - v) >= 0
+        ) for v in values[1:]), high]  # fmt: skip
+        masses = [float(b - a) for a, b in itertools.pairwise(ends)]
+        at = self.tree.fork(masses, lambda at: words(values[at]))
+        self.known[:] = ends[at : at + 2]
+        return values[at]
 
 
 def _computed(drawn: Drawn, other: Any, compute: Any, words: str, turned: bool = False) -> Drawn:
     value = drawn.value
     return Drawn(
-        drawn.coin,
+        drawn.tree,
+        drawn.known,
         (lambda n: compute(other, value(n))) if turned else lambda n: compute(value(n), other),
         words.format(drawn.text, f"{other:.6g}"),
     )
 
 
 def _compared(drawn: Drawn, other: Any, compute: Any, yes: str, no: str) -> bool:
-    return bool(drawn.coin.split(
-        lambda n: int(compute(drawn.value(n * _STEP), other)),
+    return bool(drawn.split(
+        lambda number: compute(number, other),
         lambda holds: f"{drawn.text} {yes if holds else no} {other:.6g}",
     ))  # fmt: skip
 
@@ -150,7 +147,7 @@ def _meeting(result: Callable[..., Any], name: str, *more: Any) -> Callable[[Dra
         if isinstance(other, np.ndarray):  # its entries meet the coin one by one
             return NotImplemented
         if not isinstance(other, (int, float, np.integer)) or not math.isfinite(other):
-            self.coin.tree.stop(f"a coin enters arithmetic: {name} of {self.text} and"
+            self.tree.stop(f"a coin enters arithmetic: {name} of {self.text} and"
                                 f" {getattr(other, 'text', other)!s:.40}")  # fmt: skip
         return result(self, other, compute, *more)
 
@@ -160,17 +157,15 @@ def _meeting(result: Callable[..., Any], name: str, *more: Any) -> Callable[[Dra
 def _rounded(name: str, convert: Callable[[Any], int]) -> Callable[..., Any]:
     def method(self: Drawn, *digits: Any) -> Any:
         if digits != (None,) * len(digits):
-            self.coin.tree.stop(f"a coin enters arithmetic: round of {self.text} to digits")
-        return self.coin.split(
-            lambda n: convert(self.value(n * _STEP)), lambda whole: f"{name}({self.text}) = {whole}"
-        )
+            self.tree.stop(f"a coin enters arithmetic: round of {self.text} to digits")
+        return self.split(convert, lambda whole: f"{name}({self.text}) = {whole}")
 
     return method
 
 
 def _refused(name: str) -> Callable[..., Any]:
     def method(self: Drawn, *_: Any) -> Any:
-        self.coin.tree.stop(f"a coin enters arithmetic: {name} of {self.text}")
+        self.tree.stop(f"a coin enters arithmetic: {name} of {self.text}")
 
     return method
 

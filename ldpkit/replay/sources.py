@@ -269,8 +269,8 @@ def replaced(source: Tape) -> Iterator[None]:
 
 
 def _set(undo: contextlib.ExitStack, owner: type, name: str, new: Any) -> None:
-    own = name in vars(owner)
-    undo.callback(*((setattr, owner, name, vars(owner)[name]) if own else (delattr, owner, name)))
+    own = vars(owner)
+    undo.callback(*((setattr, owner, name, own[name]) if name in own else (delattr, owner, name)))
     setattr(owner, name, new)
 
 
@@ -293,16 +293,14 @@ def _classes(source: Tape, undo: contextlib.ExitStack) -> None:
             source.seeds.append(f"random.seed({a!r})")
             source.seeded[id(self)] = self
 
-    def setstate(self: Any, state: Any) -> NoReturn:
-        source.stop("the client sets the state of a generator")
-
     original = random.Random.seed
     for cls in (random.Random, random.SystemRandom):
         followed(cls, "random", source.uniform)
         followed(cls, "getrandbits", lambda k: source.below(2**k))
         followed(cls, "_randbelow", source.below)
     _set(undo, random.Random, "seed", seed)
-    _set(undo, random.Random, "setstate", setstate)
+    wrong = "the client sets the state of a generator"
+    _set(undo, random.Random, "setstate", lambda self, state: source.stop(wrong))
 
 
 def _names(source: Tape) -> list[tuple[Any, Any]]:
@@ -355,14 +353,15 @@ def _swap(pairs: list[tuple[Any, Any]], undo: contextlib.ExitStack) -> None:
     """Replace objects in modules, instances and closures, but not in this module."""
     news = {id(old): new for old, new in pairs}
     for holder in gc.get_referrers(*(old for old, _ in pairs)):
-        if isinstance(holder, types.CellType):
-            if id(holder.cell_contents) in news:
-                undo.callback(setattr, holder, "cell_contents", holder.cell_contents)
-                holder.cell_contents = news[id(holder.cell_contents)]
-            continue
         space = holder if isinstance(holder, dict) else getattr(holder, "__dict__", None)
-        if isinstance(space, dict) and "__module__" not in space and space is not globals():
-            for name, value in [*space.items()]:
-                if id(value) in news:
-                    space[name] = news[id(value)]
-                    undo.callback(space.__setitem__, name, value)
+        if isinstance(holder, types.CellType):
+            space = {"cell_contents": holder.cell_contents}
+            put: Callable[[str, Any], None] = functools.partial(setattr, holder)
+        elif isinstance(space, dict) and "__module__" not in space and space is not globals():
+            put = space.__setitem__
+        else:
+            continue
+        for name, value in [*space.items()]:
+            if id(value) in news:
+                put(name, news[id(value)])
+                undo.callback(put, name, value)

@@ -31,7 +31,8 @@ from pyarrow import parquet
 
 from ldpbook import parameters
 from ldpkit import cli
-from ldpkit.cli import sure, sweep
+from ldpkit.cli import sweep
+from ldpkit.digests import digest
 from ldpkit.mechanisms import ClientError
 from ldpkit.mechanisms.recordings import READERS
 from ldpkit.reports.anything import plain
@@ -130,7 +131,8 @@ def resumed(name, content):
     with contextlib.suppress(ValueError, RecursionError):
         kept = json.loads(content)
         if isinstance(kept, dict):
-            kept["check"], words = sure._check(kept), kept.get("audit")
+            kept.pop("check", None)
+            kept["check"], words = digest(kept), kept.get("audit")
             content = json.dumps(kept).encode()
     Path(name).write_bytes(content)
     status, out, err = called(f"resume {name} --trials 120 --max-time 5 {again(words)}")

@@ -29,7 +29,7 @@ def test_an_audit_from_the_exact_distribution_loads_no_compiler():
         "import sys; from ldpkit.cli import main\ntry: main(sys.argv[1:])\n"
         "except SystemExit: print(*sorted(sys.modules), file=sys.stderr)"
     )
-    heavy = {"numba", "pandas", "matplotlib", "sklearn", "scipy.stats", "loky", "cloudpickle"}
+    heavy = {"numba", "pandas", "matplotlib", "sklearn", "scipy.stats", "joblib", "cloudpickle"}
     for command in (
         "audit --mechanism SUE --k 100 --epsilon 0.5 --tau 50 --attack tight --json",
         "rates --mechanism OUE --k 100 --epsilon 1 --attack tight --json",
@@ -49,7 +49,7 @@ def test_an_audit_from_the_exact_distribution_loads_no_compiler():
 def test_kernels_are_kept_in_the_folder_of_their_source_and_nobody_elses_are(tmp_path, given):
     code = (
         "import os, numba\nfrom ldpkit import digests, rng\nprint(numba.config.CACHE_DIR,"
-        " os.environ.get('NUMBA_CACHE_DIR', ''), digests.code_digest(),"
+        " os.environ.get('NUMBA_CACHE_DIR', ''), digests.CODE,"
         " rng.next_word.stats.cache_path, sep='\\n')"
     )
     settings = {

@@ -125,17 +125,11 @@ def pairs(v):
     }
 
 
-@pytest.mark.parametrize(
-    "names, known",
-    [
-        (
-            "good imported_early enclosed device number_grr legacy_grr state_grr floor_grr chosen_grr",
-            grr,
-        ),
-        ("bits number_oue legacy_oue", oue),
-        ("subset number_subset", pairs),
-    ],
-)
+@pytest.mark.parametrize("names, known", [
+    ("good imported_early enclosed device number_grr legacy_grr state_grr floor_grr chosen_grr", grr),
+    ("bits number_oue legacy_oue", oue),
+    ("subset number_subset", pairs),
+])  # fmt: skip
 def test_mechanisms_coded_in_python_and_numpy_have_their_distribution(names, known):
     for name in names.split():
         result = found(name, range(3))

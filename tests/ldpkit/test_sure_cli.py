@@ -13,7 +13,8 @@ import pytest
 from processes import interrupted, started, until
 
 from ldpkit.auditors.report_html import page
-from ldpkit.cli import main, sure
+from ldpkit.cli import main
+from ldpkit.digests import digest
 from ldpkit.mechanisms import GRR
 from ldpkit.sequential import SequentialAudit
 from ldpkit.stats import down, epsilon_buehler
@@ -149,7 +150,8 @@ def test_a_program_named_by_a_changed_file_is_not_run(call):
         main([*given, shlex.join([sys.executable, "program.py"])])
     kept = json.loads(Path("kept.state").read_text())
     kept["audit"]["command"] = "touch ran"
-    kept["check"] = sure._check(kept)
+    del kept["check"]
+    kept["check"] = digest(kept)
     Path("kept.state").write_text(json.dumps(kept))
     assert call("resume kept.state")[0] == 2 and not Path("ran").exists()
 

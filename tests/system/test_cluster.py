@@ -270,8 +270,8 @@ def test_without_distributed_the_extra_is_named(call, here, monkeypatch):
 GOOD = {
     "audit": "rad",
     "seed": 1,
-    "grid": {"mechanism": ["GRR", "OUE"], "m": [4], "epsilon": [1]},
-    "fixed": {"reports": 1000},
+    "grid": {"mechanism": ["GRR", "OUE"], "k": [4], "epsilon": [1]},
+    "fixed": {"trials": 1000},
 }
 
 
@@ -386,7 +386,7 @@ def test_failed_cells_give_status_4_and_the_same_command_computes_only_them(
 ):
     monkeypatch.setattr(RADAudit, "cell", failing)
     config(here, GOOD | {"grid": {"x": [0, 1, 2]}, "fixed": None})
-    monkeypatch.setattr(command.Plan, "_check", lambda *_, **cell: None)
+    monkeypatch.setattr(RADAudit, "of", lambda **cell: None)
     status, out, err = call("sweep sweep.yml --workers 1")
     assert (status, err) == (4, "ldpkit: cell {'x': 1} failed: ArithmeticError: no half of 1\n")
     assert out.startswith("2 of 3 cells finished, 2 rows in sweep.csv")
@@ -399,12 +399,12 @@ def test_failed_cells_give_status_4_and_the_same_command_computes_only_them(
 def test_numbers_in_scientific_notation_are_numbers(call, here):
     config(
         here,
-        "audit: rad\nseed: 1e0\ngrid: {mechanism: GRR, m: [4], epsilon: [1e-1, 2.5e0, 1E0]}\nfixed:"
-        " {reports: 1e3}\n",
+        "audit: rad\nseed: 1e0\ngrid: {mechanism: GRR, k: [4], epsilon: [1e-1, 2.5e0, 1E0]}\nfixed:"
+        " {trials: 1e3}\n",
     )
     plan = command.read("sweep.yml")
     assert [cell["epsilon"] for cell in plan.cells] == [0.1, 2.5, 1] and plan.seed == 1
-    assert all(cell["reports"] == 1000 and isinstance(cell["reports"], int) for cell in plan.cells)
+    assert all(cell["trials"] == 1000 and isinstance(cell["trials"], int) for cell in plan.cells)
 
 
 def test_the_parameters_of_the_grid_come_first_and_cells_may_be_listed(call, here):
@@ -413,127 +413,58 @@ def test_the_parameters_of_the_grid_come_first_and_cells_may_be_listed(call, her
         GOOD
         | {
             "grid": [
-                {"m": 4, "mechanism": "GRR", "epsilon": 1},
-                {"m": 5, "mechanism": "SS", "epsilon": 2},
+                {"k": 4, "mechanism": "GRR", "epsilon": 1},
+                {"k": 5, "mechanism": "SS", "epsilon": 2},
             ]
         },
     )
     assert call("sweep sweep.yml --workers 1")[0] == 0
-    assert pd.read_csv("sweep.csv").columns.tolist()[:4] == ["m", "mechanism", "epsilon", "reports"]
+    assert pd.read_csv("sweep.csv").columns.tolist()[:4] == ["k", "mechanism", "epsilon", "trials"]
 
 
 BOMB = "audit: rad\nseed: 1\ngrid:\n  a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
     f"  {b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in itertools.pairwise("abcdefg")
 )
-RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
+RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], k: [4], epsilon: [1]}\n"
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        (
-            "audit: rad\nseed: 1\ngird: {m: [4]}\n",
-            "key must be one of audit, seed, grid, fixed, out, got 'gird'; did you mean 'grid'?",
-        ),
-        (
-            "audit: rad\nseed: 1\n",
-            "key grid is missing; the keys are audit, seed, grid, fixed, out",
-        ),
-        (
-            "audit: rda\nseed: 1\ngrid: {m: [4]}\n",
-            "audit must be one of audit, kv, rad, gradient, shuffle, got 'rda'; did you mean",
-        ),
-        ("audit: rad\nseed: -1\ngrid: {m: [4]}\n", "seed must be an integer >= 0, got -1"),
-        ("audit: rad\nseed: 1\nseed: 2\n", "key 'seed' is given twice"),
-        ("audit: rad\nseed: 1\ngrid: {m: []}\n", "grid must hold at least one cell, got {'m': []}"),
-        ("audit: rad\nseed: 1\ngrid: {}\n", "grid must hold at least one cell, got {}"),
-        (
-            "audit: rad\nseed: 1\ngrid: 4\n",
-            "grid must map parameters to lists of values, or list cells, got 4",
-        ),
-        ("audit: rad\nseed: 1\ngrid: [4]\n", "grid must map names of parameters to values, got 4"),
-        (
-            "audit: rad\nseed: 1\ngrid: {4: [4]}\n",
-            "grid must map names of parameters to values, got {4: [4]}",
-        ),
-        (
-            "audit: rad\nseed: 1\ngrid: {m: [2020-01-01]}\n",
-            "must be plain numbers, strings, lists or dictionaries, got date",
-        ),
-        (RAD + "fixed: [4]\n", "fixed must map names of parameters to values, got [4]"),
-        (RAD + "fixed: {m: 4}\n", "m must be given in the grid or fixed, not in both"),
-        (
-            RAD + "fixed: {seed: 4}\n",
-            "seed must stand outside the grid, because every cell derives its own seed from it",
-        ),
-        (
-            RAD + "fixed: {trials: 4}\n",
-            "parameter of audit rad must be one of mechanism, m, epsilon, reports, alpha, faithful, runs, got",
-        ),
-        (
-            RAD + "fixed: {alpha: 2}\n",
-            "cell {'mechanism': 'GRR', 'm': 4, 'epsilon': 1, 'alpha': 2}: alpha must be a number in [1e-100, 1), got 2",
-        ),
-        (RAD + "fixed: {runs: 0}\n", "runs must be an integer >= 1, got 0"),
-        (RAD + "out: 4\n", "out must be the name of a file, got 4"),
-        (
-            "audit: rad\nseed: 1\ngrid: {m: [4]}\n",
-            "cell {'m': 4}: audit rad needs mechanism, epsilon",
-        ),
-        (
-            "audit: audit\nseed: 1\ngrid: {mechanism: [OEU], k: [4], epsilon: [1]}\n",
-            "got 'OEU'; did you mean 'OUE'?",
-        ),
-        (
-            "audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1], trails: [5]}\n",
-            "got 'trails'; did you mean 'trials'?",
-        ),
-        (
-            "audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1, 31]}\n",
-            "epsilon must be a number in [1e-06, 30], got 31",
-        ),
-        (
-            "audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1], omega: [2]}\n",
-            "OUE does not take omega",
-        ),
-        (
-            "audit: kv\nseed: 1\ngrid: {mechanism: [PCKV-UE], k: [4], epsilon: [1], user: [9]}\n",
-            "got 'user'; did you mean 'users'?",
-        ),
-        (
-            "audit: kv\nseed: 1\ngrid: {mechanism: [CPP-UE], k: [1], epsilon: [1], auditor: [skv], squads: [[-1, 1]]}\n",
-            "squads must",
-        ),
-        (
-            "audit: kv\nseed: 1\ngrid: {mechanism: [CPP-UE], k: [1], epsilon: [1], minimum: [0]}\n",
-            "minimum must be an integer >= 1",
-        ),
-        (
-            "audit: gradient\nseed: 1\ngrid: {adversary: [dummy], epsilon: [1], trials: [3]}\n",
-            "trials must be even",
-        ),
-        (
-            "audit: gradient\nseed: 1\ngrid: {adversary: [file], epsilon: [1], pairs: [a.npz], dimension: [3]}\n",
-            "dimension belongs to the adversary",
-        ),
-        (
-            "audit: shuffle\nseed: 1\ngrid: {epsilon: [2], clients: [10]}\n",
-            "must be an integer >= 974, got 10",
-        ),
-        ("audit: [\n", "not YAML"),
-        (
-            f"{RAD}fixed: {'[' * 5000}{']' * 5000}",
-            "values are nested too deeply, or hold themselves",
-        ),
-        (f"{RAD}fixed: &a [*a]", "values are nested too deeply, or hold themselves"),
-        (BOMB, "at most 1000000 values can be written out, got 12345691"),
-        (
-            json.dumps(GOOD | {"grid": {name: [*range(10)] for name in "abcdefghi"}}),
-            "grid must have at most 1000000 cells, got 1000000000",
-        ),
-        ("- 4\n", "a sweep is described by keys and values, got [4]"),
-    ],
-)
+@pytest.mark.parametrize("text, message", [
+    ("audit: rad\nseed: 1\ngird: {k: [4]}\n", "key must be one of audit, seed, grid, fixed, out, got 'gird'; did you mean 'grid'?"),
+    ("audit: rad\nseed: 1\n", "key grid is missing; the keys are audit, seed, grid, fixed, out"),
+    ("audit: rda\nseed: 1\ngrid: {k: [4]}\n", "audit must be one of audit, kv, rad, gradient, shuffle, got 'rda'; did you mean"),
+    ("audit: rad\nseed: -1\ngrid: {k: [4]}\n", "seed must be an integer >= 0, got -1"),
+    ("audit: rad\nseed: 1\nseed: 2\n", "key 'seed' is given twice"),
+    ("audit: rad\nseed: 1\ngrid: {k: []}\n", "grid must hold at least one cell, got {'k': []}"),
+    ("audit: rad\nseed: 1\ngrid: {}\n", "grid must hold at least one cell, got {}"),
+    ("audit: rad\nseed: 1\ngrid: 4\n", "grid must map parameters to lists of values, or list cells, got 4"),
+    ("audit: rad\nseed: 1\ngrid: [4]\n", "grid must map names of parameters to values, got 4"),
+    ("audit: rad\nseed: 1\ngrid: {4: [4]}\n", "grid must map names of parameters to values, got {4: [4]}"),
+    ("audit: rad\nseed: 1\ngrid: {k: [2020-01-01]}\n", "must be plain numbers, strings, lists or dictionaries, got date"),
+    (RAD + "fixed: [4]\n", "fixed must map names of parameters to values, got [4]"),
+    (RAD + "fixed: {k: 4}\n", "k must be given in the grid or fixed, not in both"),
+    (RAD + "fixed: {seed: 4}\n", "seed must stand outside the grid, because every cell derives its own seed from it"),
+    (RAD + "fixed: {trails: 4}\n", "mechanism GRR does not take trails; its parameters are k, epsilon"),
+    (RAD + "fixed: {alpha: 2}\n", "cell {'mechanism': 'GRR', 'k': 4, 'epsilon': 1, 'alpha': 2}: alpha must be a number in [1e-100, 1), got 2"),
+    (RAD + "fixed: {runs: 0}\n", "runs must be an integer >= 1, got 0"),
+    (RAD + "out: 4\n", "out must be the name of a file, got 4"),
+    ("audit: rad\nseed: 1\ngrid: {k: [4]}\n", "cell {'k': 4}: audit needs mechanism; its parameters are trials, alpha, mechanism,"),
+    ("audit: audit\nseed: 1\ngrid: {mechanism: [OEU], k: [4], epsilon: [1]}\n", "got 'OEU'; did you mean 'OUE'?"),
+    ("audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1], trails: [5]}\n", "mechanism OUE does not take trails; its parameters are k, epsilon"),
+    ("audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1, 31]}\n", "epsilon must be a number in [1e-06, 30], got 31"),
+    ("audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1], omega: [2]}\n", "OUE does not take omega"),
+    ("audit: kv\nseed: 1\ngrid: {mechanism: [PCKV-UE], k: [4], epsilon: [1], user: [9]}\n", "mechanism PCKV-UE does not take user; its parameters are k, epsilon, padding, share, eta"),
+    ("audit: kv\nseed: 1\ngrid: {mechanism: [CPP-UE], k: [1], epsilon: [1], attack: [skv], squads: [[-1, 1]]}\n", "squads must"),
+    ("audit: kv\nseed: 1\ngrid: {mechanism: [CPP-UE], k: [1], epsilon: [1], minimum: [0]}\n", "minimum must be an integer >= 1"),
+    ("audit: gradient\nseed: 1\ngrid: {adversary: [dummy], epsilon: [1], trials: [0]}\n", "trials must be an integer in [1, "),
+    ("audit: gradient\nseed: 1\ngrid: {adversary: [file], epsilon: [1], pairs: [a.npz], dimension: [3]}\n", "dimension belongs to the adversary"),
+    ("audit: shuffle\nseed: 1\ngrid: {epsilon: [2], clients: [10]}\n", "must be an integer >= 974, got 10"),
+    ("audit: [\n", "not YAML"),
+    (f"{RAD}fixed: {'[' * 5000}{']' * 5000}", "values are nested too deeply, or hold themselves"),
+    (f"{RAD}fixed: &a [*a]", "values are nested too deeply, or hold themselves"),
+    (BOMB, "at most 1000000 values can be written out, got 12345691"),
+    (json.dumps(GOOD | {"grid": {name: [*range(10)] for name in "abcdefghi"}}), "grid must have at most 1000000 cells, got 1000000000"),
+    ("- 4\n", "a sweep is described by keys and values, got [4]"),
+])  # fmt: skip
 def test_a_bad_file_is_one_line_and_status_2_and_leaves_nothing(call, here, text, message):
     config(here, text)
     status, out, err = call("sweep sweep.yml")
@@ -545,21 +476,12 @@ def test_a_bad_file_is_one_line_and_status_2_and_leaves_nothing(call, here, text
     assert [path.name for path in here.iterdir()] == ["sweep.yml"]
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("missing.yml", "File 'missing.yml' does not exist"),
-        ("sweep.yml --workers 0", "workers must be an integer >= 1, got 0"),
-        (
-            "sweep.yml --workers 2 --scheduler tcp://127.0.0.1:8786",
-            "with --scheduler the cluster has its own",
-        ),
-        (
-            "sweep.yml --out missing/table.csv",
-            "out must be a file in an existing folder, got missing/table.csv",
-        ),
-    ],
-)
+@pytest.mark.parametrize("text, message", [
+    ("missing.yml", "File 'missing.yml' does not exist"),
+    ("sweep.yml --workers 0", "workers must be an integer >= 1, got 0"),
+    ("sweep.yml --workers 2 --scheduler tcp://127.0.0.1:8786", "with --scheduler the cluster has its own"),
+    ("sweep.yml --out missing/table.csv", "out must be a file in an existing folder, got missing/table.csv"),
+])  # fmt: skip
 def test_bad_options_are_one_line_and_status_2(call, here, text, message):
     config(here, GOOD)
     status, out, err = call(f"sweep {text}")

@@ -119,23 +119,17 @@ def test_it_is_light(installed):
     assert installed[0]("python", "-c", code).stdout == "[]\n"
 
 
-@pytest.mark.parametrize(
-    "command, extra",
-    [
-        ("sweep grid.yml", "tables"),
-        ("sweep grid.yml --scheduler tcp://127.0.0.1:8786", "cluster"),
-        (
-            "audit --recordings a.parquet b.parquet --report any --epsilon 1 --attack learned --until-sure",
-            "parquet",
-        ),
-    ],
-)
+@pytest.mark.parametrize("command, extra", [
+    ("sweep grid.yml", "tables"),
+    ("sweep grid.yml --scheduler tcp://127.0.0.1:8786", "cluster"),
+    ("audit --recordings a.parquet b.parquet --report any --epsilon 1 --attack learned --until-sure", "parquet"),
+])  # fmt: skip
 def test_a_missing_extra_is_named_in_one_line_with_status_four(installed, command, extra):
     run, home, _ = installed
     for name in ("a.parquet", "b.parquet"):
         (home / name).touch()
     (home / "grid.yml").write_text(
-        "audit: rad\nseed: 1\ngrid: {mechanism: GRR, m: 5, epsilon: 1}\n"
+        "audit: rad\nseed: 1\ngrid: {mechanism: GRR, k: 5, epsilon: 1}\n"
     )
     found = run("ldpkit", *command.split())
     assert (found.returncode, found.stdout, found.stderr.count("\n")) == (4, "", 1)

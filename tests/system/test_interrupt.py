@@ -118,21 +118,15 @@ def test_a_kernel_is_interrupted_in_the_main_thread(tmp_path):
         assert interrupted(process) == "ldpkit: interrupted\n"
 
 
-@pytest.mark.parametrize(
-    "command, stuck",
-    [
-        ("audit --mechanism OUE --k 5 --epsilon 1", "ldpkit.attacks.Guess.rates"),
-        ("audit-kv --mechanism pckv-ue --epsilon 1", "ldpkit.auditors.KVAudit.run"),
-        (
-            "audit-gradient --adversary dummy --epsilon 1 --faithful",
-            "ldpkit.mechanisms.LDPSGD.perturb",
-        ),
-        ("audit-shuffle --epsilon 1 --clients 1000 --faithful", "ldpkit.mechanisms.LDPSGD.perturb"),
-        ("refine --family ue --k 10 --epsilon 1", "ldpkit.refine.refine"),
-        ("rad --mechanism GRR --m 10 --epsilon 1", "ldpkit.cli.papers.rad_uniform"),
-        ("calibrate --mechanism grr --m 2 --risk 0.1", "ldpkit.cli.papers.run_calibrate"),
-    ],
-)
+@pytest.mark.parametrize("command, stuck", [
+    ("audit --mechanism OUE --k 5 --epsilon 1", "ldpkit.attacks.Guess.rates"),
+    ("audit-kv --mechanism pckv-ue --epsilon 1", "ldpkit.auditors.KVAudit.run"),
+    ("audit-gradient --adversary dummy --epsilon 1 --faithful", "ldpkit.mechanisms.LDPSGD.perturb"),
+    ("audit-shuffle --epsilon 1 --clients 1000 --faithful", "ldpkit.mechanisms.LDPSGD.perturb"),
+    ("refine --family ue --k 10 --epsilon 1", "ldpkit.refine.refine"),
+    ("rad --mechanism GRR --m 10 --epsilon 1", "ldpkit.cli.papers.rad_uniform"),
+    ("calibrate --mechanism grr --m 2 --risk 0.1", "ldpkit.cli.papers.run_calibrate"),
+])  # fmt: skip
 def test_every_command_is_interrupted_in_its_work(command, stuck):
     owner, _, name = stuck.rpartition(".")
     code = f"""
@@ -321,7 +315,7 @@ def test_workers_hear_no_interrupt_while_they_start(tmp_path):
     }))  # fmt: skip
     with started(SCRIPT, "sweep", "grid.yml", "--workers", "2", cwd=tmp_path) as process:
         while not any(
-            "popen_loky" in " ".join(child.cmdline())
+            "executors.serve" in " ".join(child.cmdline())
             for child in psutil.Process(process.pid).children()
         ):
             assert process.poll() is None
