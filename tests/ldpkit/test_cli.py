@@ -181,14 +181,6 @@ def test_rates_are_those_of_the_law_and_nothing_is_drawn(call, monkeypatch):
     assert json.loads(out)["loss"] is None
 
 
-def test_a_mechanism_for_numbers_is_audited_without_a_domain(call):
-    given = "--mechanism PM --epsilon 1 --attack tight --trials 20000 --pair -0.5 1 --json"
-    status, out, err = call(f"audit {given}")
-    row = json.loads(out)
-    assert (status, err, row["pair"], "k" in row) == (0, "", [-0.5, 1], False)
-    assert row["exact_epsilon_emp"] is not None and 0.8 < row["lower"] < 1.1
-
-
 def test_the_list_of_commands_is_theirs_and_imports_none():
     every = commands().commands
     assert list(COMMANDS) == sorted(every)

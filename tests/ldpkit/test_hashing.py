@@ -71,18 +71,6 @@ def test_cells_are_uniform_and_pairwise_independent_like_a_random_hash(g):
         assert chi_square_p(joint, np.full(g * g, 1 / g**2)) > P_MIN, (one, two)
 
 
-def test_cells_of_three_values_are_jointly_independent():
-    g, n = 4, 400_000
-    seeds = rng(18).integers(0, 2**64, n, np.uint64)
-    for values in itertools.combinations(range(5), 3):
-        found = sum(
-            cells(np.full(n, value), seeds, g) * g**place for place, value in enumerate(values)
-        )
-        assert chi_square_p(np.bincount(found, minlength=g**3), np.full(g**3, g**-3.0)) > P_MIN, (
-            values
-        )
-
-
 @pytest.mark.parametrize("label", HASHES)
 def test_the_support_set_follows_the_law_of_a_random_hash(label):
     mechanism, k, own = build(label, 10, 1.0), 10, 4

@@ -12,8 +12,6 @@ import dataclasses
 import functools
 import itertools
 import math
-import types
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,11 +21,10 @@ from scipy import stats
 
 from ldpbook.paper_values import load
 from ldpkit.attacks import Guess
-from ldpkit.auditors import KVAudit, audit_distributions, audit_kv, count_ratio
+from ldpkit.auditors import KVAudit, audit_distributions, audit_kv
 from ldpkit.auditors.count_ratio import ESTIMATORS, statistic
 from ldpkit.auditors.kv import collapse, guess_rates, oracle_distribution
-from ldpkit.cli.sweep import _summary
-from ldpkit.mechanisms import CPPGRR, CPPUE, GRR, OLH, OUE, PCKVGRR, PCKVUE, SUE, THE, PrivKV
+from ldpkit.mechanisms import CPPGRR, CPPUE, GRR, OUE, PCKVGRR, PCKVUE, SUE, THE, PrivKV
 from ldpkit.stats import clopper_pearson
 
 GRID = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 4.0, 6.0]
@@ -383,16 +380,6 @@ def test_estimators_see_the_same_counts_and_seeds_do_not():
     assert again == released != other and again.counts != other.counts
 
 
-def test_results_say_what_was_audited():
-    result = audit_kv(CPPUE(1, 1.6), "vkv", trials=10**7)[-1]
-    row, said = result.row(), {"mechanism": "CPP-UE", "attack": "vkv", "round": 5, "outputs": 4}
-    said |= {"claim": 1.6, "trials": 10**7, "limit": result.limit, "violated": False}
-    assert row | said == row and row["first_rate"] == row["first"] / 10**7
-    assert [r.parameters["round"] for r in audit_kv(CPPUE(1, 1.0, rounds=3))] == [1, 2, 3]
-    assert audit_kv(CPPUE(1, 1.0, rounds=3), last=True)[0].parameters["round"] == 3
-    assert audit_distributions([1.0], [1.0]).row().get("limit", 0) == 0
-
-
 def test_from_round_two_on_every_verdict_says_that_it_is_about_two_groups():
     """Whatever the verdict is; squads and their imitators hear the same means."""
     for auditor, users in itertools.product(("hkv", "probe", "separated", "skv"), (10, 10**9)):
@@ -403,19 +390,6 @@ def test_from_round_two_on_every_verdict_says_that_it_is_about_two_groups():
         claimed = dataclasses.replace(results[1], claim=1e-9, lower=0.5)
         assert claimed.violated and claimed.verdict.startswith("VIOLATION"), case
         assert ("not of one user" in claimed.verdict) == said[1], case
-
-
-def test_the_summary_of_a_sweep_says_which_violations_are_about_groups():
-    rows = [(1, "hkv", True), (2, "hkv", True), (3, "hkv", False), (2, "skv", True)]
-    table = pd.DataFrame(rows, columns=["round", "attack", "violated"])
-    plan, out = types.SimpleNamespace(cells=[0]), Path("out.csv")
-    assert _summary(plan, table, 0, out) == (
-        "1 of 1 cells finished, 4 rows in out.csv, 3 of them prove a violation, "
-        "1 of these of two groups that heard different means, not of one user"
-    )
-    alone = _summary(plan, table.drop(columns="round"), 0, out)
-    assert alone.endswith("3 of them prove a violation")
-    assert _summary(plan, table[:1], 0, out).endswith("1 of them prove a violation")
 
 
 def test_impossible_outputs_have_no_finite_limit():
@@ -443,64 +417,3 @@ def test_any_number_of_users_is_one_draw():
     for (m, auditor), users, e in itertools.product(asked, (4, 10**12), ESTIMATORS):
         trials = audit_kv(m, auditor, trials=users, estimator=e)[0].trials
         assert trials == users, (m, users, e)
-
-
-def test_bad_input_is_refused_by_name():
-    """Beside the tables of `test_hostile`."""
-    ue, cpp = PCKVUE(4, 1.0), CPPUE(1, 1.0)
-    for mechanism, auditor, given, message in [
-        (ue, "hkv", {"ownership": 1.01}, "ownership"),
-        (ue, "hkv", {"trials": 1, "estimator": "split"}, "trials must be an integer in .2, "),
-        (CPPGRR(1, 1.0), "ldp", {}, "attack of CPP-GRR"),
-        (CPPUE(2, 1.0), "hkv", {}, "mechanism must be a PCKV, or a CPP with k = 1"),
-        (PCKVUE(12, 1.0), "hkv", {}, r"3\^13 = 1594323 outputs .* look at a few `positions`"),
-        (PCKVUE(12, 1.0), "hkv", {"estimator": "valid"}, r"3\^13 = 1594323 outputs is too large"),
-        (CPPUE(1, 1.0, 22), "vkv", {}, r"2\^22 = 4194304 outputs .* take fewer buckets"),
-        (ue, "hkv", {"pairs": ((0, 1.5), (1, 0))}, "values must be a number in .* got 1.5"),
-        (cpp, "vkv", {"positions": (0, 4)}, "positions"),
-        (cpp, "vkv", {"positions": (1, 1)}, "positions must differ"),
-        (ue, "hkv", {"positions": (0, 0)}, "positions must differ"),
-        (cpp, "hkv", {"positions": (0, 1)}, "positions must be left out for CPP-UE"),
-        (cpp, "skv", {"squads": (-1.0, 0.5)}, "squads must hold values of one bucket"),
-        (cpp, "skv", {"squads": (-1.0, -1.5)}, "values must be a number in .* got -1.5"),
-        (cpp, "separated", {"estimator": "valid"}, "estimator of residuals"),
-        (PCKVUE(1, 1.0), "vkv", {}, "keys must lie in 0..0, got 1"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            audit_kv(mechanism, auditor, **given)
-    with pytest.raises(ValueError, match="first and second must be probabilities"):
-        audit_distributions([1.5, -0.5], [0.5, 0.5])
-    with pytest.raises(ValueError, match="2\\^30 .* too large .* look at a few `positions`"):
-        oracle_distribution(OUE(30, 1.0), 0)
-    with pytest.raises(ValueError, match="mechanism must send reports that can be listed"):
-        oracle_distribution(OLH(4, 1.0), 0)
-
-
-def test_cells_are_rows_per_run_and_round_with_streams_of_their_own():
-    given = {"runs": 2, "epsilon": 1.0, "k": 1, "rounds": 2, "seed": 4}
-    rows = KVAudit.cell(mechanism="CPP-UE", **given)
-    assert [(r["run"], r["round"]) for r in rows] == [(0, 1), (0, 2), (1, 1), (1, 2)]
-    assert rows[0]["first"] != rows[2]["first"] and rows == KVAudit.cell(
-        mechanism="CPP-UE", **given
-    )
-
-
-def test_the_owners_that_are_subtracted_are_the_average_of_five_runs(monkeypatch):
-    drawn, real = [], count_ratio.Draw.counts
-    monkeypatch.setattr(
-        count_ratio.Draw, "counts", lambda self, law: drawn.append(1) or real(self, law)
-    )
-    audit_kv(CPPUE(1, 1.0, rounds=2), "separated", trials=1000)
-    assert len(drawn) == 2 * 2 * (5 + 2)  # random and expected, two groups
-
-
-def test_squads_share_alpha(monkeypatch):
-    used = []
-
-    def seen(*given, alpha, **more):
-        used.append((given[3], alpha))
-        return statistic(*given, alpha=alpha, **more)
-
-    monkeypatch.setattr(count_ratio, "statistic", seen)
-    audit_kv(CPPUE(1, 1.0), "skv", trials=500, alpha=0.05, last=True)
-    assert used[0] == ("released", 0.05) and set(used[1:]) == {("valid", 0.025)}
