@@ -176,33 +176,6 @@ def test_mnist_in_another_container_is_known_by_its_content(mirror, originals):
         datasets.images("mnist")
 
 
-def test_missing_and_unknown_data(tmp_path, monkeypatch):
-    monkeypatch.setenv("LDPKIT_DATA", str(tmp_path))
-    with pytest.raises(
-        FileNotFoundError, match="train-images-idx3-ubyte.gz of fashion_mnist is missing"
-    ):
-        datasets.images("fashion_mnist")
-    with pytest.raises(ValueError, match="data set must be one of mnist, fashion_mnist"):
-        datasets.images("cifar")
-    with pytest.raises(ValueError, match="did you mean 'adult'"):
-        datasets.download("adlt")
-
-
-def test_the_registry_holds_whole_digests_of_every_file():
-    assert {name: len(files) for name, files in datasets.FILES.items()} == {
-        "mnist": 4,
-        "fashion_mnist": 4,
-        "adult": 2,
-    }
-    digests = [d for files in datasets.FILES.values() for d in files.values()] + list(
-        datasets._UNPACKED.values()
-    )
-    assert all(len(d) == 64 and int(d, 16) for d in digests) and len(set(digests)) == len(digests)
-    assert set(datasets.SOURCES) == set(datasets.FILES) and set(datasets._UNPACKED) == set(
-        datasets.FILES["mnist"]
-    )
-
-
 def test_embedded_data():
     assert datasets.adult_hours().sum() == 32_561 and (datasets.adult_hours() > 0).sum() == 94
     assert datasets.adult_hours()[40] / 32_561 == pytest.approx(0.467338, abs=1e-6)

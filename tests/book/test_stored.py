@@ -19,7 +19,6 @@ import pytest
 import scipy
 import seen_twice
 import standins
-from click.testing import CliRunner
 from curves import PROTOCOLS
 
 from ldpbook import paths
@@ -59,16 +58,6 @@ def test_every_record_of_a_stored_run_names_a_command_that_is_there(command):
 
 
 # --- DP-SGD, Figure 3 of RAD
-
-
-@pytest.mark.parametrize(
-    ("runs", "said"), [("8001", "multiple of 40, got 8001"), ("0", "0 is not in the range x>=40")]
-)
-def test_a_number_of_runs_that_does_not_fit_is_one_line(command, runs, said):
-    kept = (RESULTS / "rad_dpsgd_mnist.npz").read_bytes()
-    found = CliRunner().invoke(command.cli, ["images", "mnist", "--runs", runs])
-    assert (found.exit_code, found.output.splitlines()[-1][:7]) == (2, "Error: ")
-    assert said in found.output and (RESULTS / "rad_dpsgd_mnist.npz").read_bytes() == kept
 
 
 @pytest.fixture

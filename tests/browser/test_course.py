@@ -311,24 +311,6 @@ def test_no_other_page_loads_the_data_of_the_board():
 # --- what links to a page show, and what travels ---------------------------------------------------
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_every_page_says_what_it_is_about_and_shows_a_picture(name):
-    text = (HTML / f"{name}.html").read_text()
-    tags = dict(re.findall(r'<meta property="(og:\w+)" content="([^"]*)"', text))
-    assert tags["og:title"] and len(tags["og:description"]) > 40
-    picture = ((HTML / f"{name}.html").parent / tags["og:image"]).resolve()
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_theme_brings_its_icons_without_its_largest_script(page, site):
-    page.goto(f"{site}/book/intro.html", wait_until="networkidle")
-    assert not list((HTML / "_static").rglob("fontawesome.js"))
-    icon = page.locator("i.fa-bars, .fa-bars").first
-    assert icon.evaluate("i => getComputedStyle(i, '::before').content") == '"\uf0c9"'
-    assert page.evaluate("document.fonts.check('900 16px \"Font Awesome 6 Free\"', '\uf0c9')")
-    assert page.errors == []
-
-
 def test_on_paper_a_page_is_black_on_white_and_has_nothing_to_click(page, site):
     themed(page, "dark")
     page.goto(f"{site}/{LESSONS[0]}.html", wait_until="networkidle")

@@ -515,40 +515,6 @@ def test_choices_are_choices_and_a_truth_value_is_a_box_to_tick(ready, live):
     assert not box.is_checked()
 
 
-def test_a_run_from_a_slider_shows_how_far_it_is_and_draws_into_the_books_axes(ready):
-    ready.get_by_label("trials", exact=True).fill("2e3")
-    slider = ready.get_by_label("k, as a slider")
-    slider.press("Home")
-    ready.get_by_role("button", name="Run all with these values").click()
-    ready.wait_for_function(
-        "!document.querySelector('#live-progress').hidden &&"
-        r" document.querySelector('#live-clock').textContent.match(/^\d+ of \d+ · \d+ s of about /)"
-    )
-    assert ready.get_by_role("progressbar", name="Progress of the run").is_visible()
-    assert "k = 2" in status(ready, "Done")
-    assert not ready.locator("#live-progress").is_visible()
-    assert ready.locator(f"#{FIGURE} .tw-own path[d]").count() >= 1
-    assert "k = 2" in ready.locator(f"#{FIGURE} .tw-mine button").inner_text()
-    assert ready.locator("#live-badge").inner_text() == "Live"
-
-
-def test_an_error_is_one_line_with_a_way_to_its_cell(ready):
-    index = cells()[1]["index"]
-    write(ready, "raise ValueError('one\\ntwo <b>three</b>')")
-    ready.evaluate("window.scrollTo(0, document.body.scrollHeight)")
-    ready.click("#live-run-all")
-    assert status(ready, "Stopped") == f"Stopped at cell {index + 1}: ValueError: one"
-    link = ready.locator("#live-status a")
-    assert link.inner_text() == f"cell {index + 1}"
-    link.click()
-    shown = ready.locator(f"#live-output-{index} .live-error strong")
-    ready.wait_for_function(
-        "e => { const r = e.getBoundingClientRect(); return r.top > 0 && r.bottom < innerHeight; }",
-        arg=shown.element_handle(),
-    )
-    assert shown.text_content() == "ValueError: one\ntwo <b>three</b>"
-
-
 LESSON = "book/course/grr"
 ANSWER = "p, q, epsilon = 1 / 2, 1 / 6, 3**0 * __import__('math').log(3)"
 
@@ -676,19 +642,6 @@ def test_no_address_can_set_what_the_form_would_refuse_or_run_a_line(page, live,
         assert f" = {built}  #" in parameters_cell_or_source(page)
     assert page.evaluate("window.owned") is None and page.locator("img[src=x]").count() == 0
     assert page.locator(".live-new").count() == 0 and page.errors == []
-
-
-@pytest.mark.parametrize("name", ["book/kv_auditor/fig7", "book/refinement/fig2", LESSON])
-def test_the_form_fits_a_phone(page, live, name):
-    page.set_viewport_size({"width": 390, "height": 800})
-    enter(page, live, name)
-    wide = page.evaluate("document.documentElement.scrollWidth")
-    assert wide <= 390
-    over = page.eval_on_selector_all(
-        "#live-form *, .live-scratch *",
-        "all => all.filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML)",
-    )
-    assert over == []
 
 
 def test_jupyterlab_shows_exercises_with_closed_solutions_and_asks_nothing(page, live):

@@ -82,30 +82,6 @@ def test_figures_fit_a_phone(page, site):
     assert shown.count() == 1 and shown.bounding_box()["width"] <= 390
 
 
-def test_an_option_is_not_parted_from_its_dashes_on_a_phone(page, site):
-    """A word of code that fits on a line stands on one."""
-    page.set_viewport_size({"width": 390, "height": 900})
-    page.goto(f"{site}/book/released/maintainers.html", wait_until="networkidle")
-    heights = page.evaluate(
-        """() => Object.fromEntries([...document.querySelectorAll('article :is(p, td) span.pre')].filter(
-            e => e.textContent.length < 16).map(e => [e.textContent, e.getBoundingClientRect().height]))"""
-    )
-    assert {"--strict", "--trials", "--alpha", "--seed"} <= set(heights)
-    assert max(heights.values()) < 1.5 * min(heights.values())
-
-
-@pytest.mark.parametrize("width, fit", [(390, 1), (1280, 2)])
-def test_tables_of_released_clients_are_read_without_scrolling_sideways(page, site, width, fit):
-    """On a phone the long one; what it folds away is open."""
-    page.set_viewport_size({"width": width, "height": 900})
-    page.goto(f"{site}/book/released/index.html", wait_until="networkidle")
-    page.evaluate("document.querySelectorAll('td details').forEach(d => { d.open = true; })")
-    sizes = page.evaluate(
-        "[...document.querySelectorAll('.cell_output table')].map(t => [t.scrollWidth, t.parentElement.clientWidth])"
-    )
-    assert len(sizes) == 2 and all(table <= room for table, room in sizes[:fit])
-
-
 def test_clients_are_filtered_by_package_and_verdict(page, site):
     page.goto(f"{site}/book/released/index.html", wait_until="networkidle")
     rows = page.locator("tr:has([data-package])")

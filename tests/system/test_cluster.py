@@ -147,34 +147,6 @@ def test_the_command_gives_the_same_bytes(where, call, here, tables, address):
         assert (here / f"{audit}.csv").read_text() == tables[audit]
 
 
-def test_a_notebook_gives_the_same_bytes(tmp_path, tables):
-    import nbformat
-
-    (tmp_path / "grids.json").write_text(json.dumps(GRIDS))
-    source = (
-        "import json\nfrom ldpkit.auditors import AUDITS, RADAudit\nfrom ldpkit.sweep import"
-        " sweep\nfor audit, grid in json.load(open('grids.json')).items():\n   "
-        " sweep(AUDITS[audit].cell, grid, seed=3, workers=2, table=audit + '.csv')"
-    )
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
-    notebook.metadata.kernelspec = {
-        "name": "python3",
-        "display_name": "Python 3",
-        "language": "python",
-    }
-    nbformat.write(notebook, tmp_path / "in.ipynb")
-    command = [
-        sys.executable,
-        "-m",
-        "papermill",
-        "in.ipynb",
-        "out.ipynb",
-    ]  # a process of its own: its own event loop
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    for audit in GRIDS:
-        assert (tmp_path / f"{audit}.csv").read_text() == tables[audit]
-
-
 # --- a cluster that loses workers -----------------------------------------------------------------
 
 
@@ -542,28 +514,6 @@ def test_a_bad_file_is_one_line_and_status_2_and_leaves_nothing(call, here, text
         and err.startswith("ldpkit: sweep.yml: ")
         and message in err
     )
-    assert [path.name for path in here.iterdir()] == ["sweep.yml"]
-
-
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("missing.yml", "File 'missing.yml' does not exist"),
-        ("sweep.yml --workers 0", "workers must be an integer >= 1, got 0"),
-        (
-            "sweep.yml --workers 2 --scheduler tcp://127.0.0.1:8786",
-            "with --scheduler the cluster has its own",
-        ),
-        (
-            "sweep.yml --out missing/table.csv",
-            "out must be a file in an existing folder, got missing/table.csv",
-        ),
-    ],
-)
-def test_bad_options_are_one_line_and_status_2(call, here, text, message):
-    config(here, GOOD)
-    status, out, err = call(f"sweep {text}")
-    assert (status, out, err.count("\n")) == (2, "", 1) and message in err
     assert [path.name for path in here.iterdir()] == ["sweep.yml"]
 
 
