@@ -1,8 +1,5 @@
-"""The worked examples of CONTRIBUTING.md, executed as they stand and audited with.
-
-Counts of reports are judged by exact binomial tails with fixed seeds. There are 12 of them, each
-fails correct code with probability 1e-6 at most.
-"""
+"""The worked examples of CONTRIBUTING.md, executed as they stand and audited with: 12 counts, each
+fails correct code with probability 1e-6 at most."""
 
 import json
 import math

@@ -1,9 +1,6 @@
 """Every erratum has its five parts, its lines run and give the numbers in their comments, and what
-is finite holds a second time.
-
-The second computation uses exact fractions and no function of this package: only ``e^epsilon`` is
-rounded, to a fraction.
-"""
+is finite holds a second time: in exact fractions, without this package; only ``e^epsilon`` is
+rounded."""
 
 import ast
 import itertools

@@ -1,8 +1,5 @@
-"""The page for maintainers: its five lines and its workflow, as they stand, against a client that leaks and one that does not.
-
-A sound client is found guilty with probability 1e-4 at most in each of seven runs; the leaking one gives itself
-away in every run of which it is allowed some thousand reports.
-"""
+"""The page for maintainers: its lines and its workflow, as they stand, against a client that leaks
+and one that does not (found guilty with probability 1e-4 at most in each of seven runs)."""
 
 import re
 import shutil

@@ -1,8 +1,5 @@
 """The chapter on released clients: models against the real clients, mended copies, and the table.
-
-Rates are held to their laws by Clopper-Pearson intervals that miss with probability 1e-6 each; the file looks at
-fewer than 100 of them, so a correct project fails it with probability below 1e-4.
-"""
+Fewer than 100 rates are held to Clopper-Pearson intervals that miss with probability 1e-6 each."""
 
 import itertools
 import math

@@ -1,14 +1,6 @@
-"""The adaptive protocols: their law enumerated, their clients against it, and estimates drawn
-without reports.
-
-The general promises of a mechanism (supports, estimates, attacks, bad values) are tested for them
-beside all others, under the labels of `laws.ADAPTIVE`. Here are what belongs to a free parameter:
-every value of it satisfies epsilon, known values give the classical protocols back, extreme ones
-are right or refused.
-
-Statistical tests: fixed seeds and `laws.P_MIN`; the file compares fewer than 1,000 p-values, so a
-correct package fails it with probability below 1e-4 (see `laws`).
-"""
+"""The adaptive protocols: known values of a free parameter give the classical protocols, extreme
+ones are right or refused; and estimates drawn without reports, fewer than 1,000 p-values against
+`laws.P_MIN`."""
 
 import decimal
 import itertools
@@ -29,38 +21,6 @@ GUESS, TIGHT = attacks.ATTACKS["guess"], attacks.ATTACKS["tight"]
 
 def rng(*seed):
     return np.random.default_rng(seed or 1)
-
-
-def supports(m):
-    """All reports as (the public part, the supported set), and their probabilities under every
-    value.
-
-    They follow the description of the client alone: a set that holds the value with some chance and
-    is uniform otherwise; independent bits; a uniform function into g cells whose cell is kept or
-    replaced by any other.
-    """
-    k, grown, values = m.k, math.exp(m.epsilon), range(m.k)
-    if m.name == "ASS":
-        reports = [((), set(s)) for s in itertools.combinations(values, m.omega)]
-        weight = np.array([[grown if v in s else 1 for _, s in reports] for v in values])
-        return reports, weight / weight.sum(axis=1, keepdims=True)
-    if m.name == "ALH":
-        space = itertools.product(itertools.product(range(m.g), repeat=k), range(m.g))
-        reports = [((h, cell), {u for u in values if h[u] == cell}) for h, cell in space]
-        kept = grown / (grown + m.g - 1)
-        chance = {True: kept / m.g**k, False: (1 - kept) / (m.g - 1) / m.g**k}
-        return reports, np.array([[chance[v in s] for _, s in reports] for v in values])
-    if m.name == "AUE":  # the odds of a one grow by e^eps at the own value
-        odds = m.p / (1 - m.p) / grown
-        own, other = m.p, odds / (1 + odds)
-    else:  # chances that 1 + noise, and that noise alone, exceed the threshold
-        own, other = (stats.laplace.sf(m.theta - at, scale=2 / m.epsilon) for at in (1, 0))
-    reports = [((), {u for u in values if bits[u]}) for bits in itertools.product((0, 1), repeat=k)]
-    law = np.ones((k, len(reports)))
-    for v, (i, (_, s)), u in itertools.product(values, enumerate(reports), values):
-        rate = own if u == v else other
-        law[v, i] *= rate if u in s else 1 - rate
-    return reports, law
 
 
 def test_the_classical_parameter_gives_the_classical_protocol():

@@ -1,11 +1,6 @@
-"""Approximate guarantees: AGRR, ASUE, ABLH, AOLH and the Gaussian mechanisms GM and AGM.
-
-The pairwise agreement and the estimators of AGRR, ASUE, ABLH and AOLH are tested with the pure
-protocols (`test_attacks`, `test_mechanisms`). Printed numbers are met to half a unit of their last
-digit, identities to rounding; an (epsilon, delta) guarantee is checked by summing the excess over
-all reports. Counts and estimates are judged by fewer than 200 p-values with `laws.P_MIN`: a correct
-package fails this file with probability below 1e-5.
-"""
+"""Approximate guarantees: AGRR, ASUE, ABLH, AOLH and the Gaussian mechanisms GM and AGM. Printed
+numbers are met to half a unit of their last digit, identities to rounding. Nothing here is
+random."""
 
 import itertools
 import math
@@ -77,12 +72,6 @@ def test_hash_range_of_aolh_is_the_published_expression_and_mostly_that_of_olh()
         with pytest.raises(ValueError, match="delta must be smaller for AOLH"):
             make("AOLH", k=5, epsilon=0.5, delta=delta)
         assert 0.5 < make("ABLH", k=5, epsilon=0.5, delta=delta).p < 1, delta
-
-
-def excess(one, two, epsilon):
-    """Largest ``P1(S) - e^epsilon P2(S)`` of all events S: the sum over the reports where it is
-    positive."""
-    return sum(max(0.0, p - math.exp(epsilon) * q) for p, q in zip(one, two))
 
 
 def test_rates_and_the_expected_statistic_equal_the_oracle_for_every_delta():

@@ -1,10 +1,6 @@
-"""The auditor: results, streams, and agreement with the oracle.
-
-Statistical tests at fixed seeds. Counts are compared with their exact rates by `laws.P_MIN` (fewer
-than 500 comparisons), statistics within five standard deviations of their exact law (6e-7 each,
-fewer than 120). An honest mechanism is flagged with probability at most alpha = 0.01 by
-construction and with less than 0.05 % in fact, in each of 24 audits.
-"""
+"""The auditor: results, streams, and agreement with the oracle. Fixed seeds: fewer than 500 counts
+are judged by `laws.P_MIN`, fewer than 120 statistics at five standard deviations (6e-7 each), and
+24 honest audits at alpha = 0.01 (less than 0.05 % in fact)."""
 
 import itertools
 import json

@@ -1,8 +1,5 @@
-"""Audits are frozen objects: made, they are checked; run with a seed, they draw; functions and
-grids are doors to them.
-
-Nothing here is judged by chance.
-"""
+"""Audits are frozen objects: made, they are checked; run with a seed, they draw; grids are doors to
+them."""
 
 import dataclasses
 import inspect

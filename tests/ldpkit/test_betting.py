@@ -1,10 +1,6 @@
 """Bets against a claim: what they can never win while it holds, and how fast they win once it is
-broken.
-
-Means under a claim are exact sums, so they are held to rounding. Simulated counts are compared with
-exact binomial tails at `P_MIN`; growth rates and stopping times with the table in
-`tests/data/betting.csv`.
-"""
+broken. Means are exact sums; simulated counts are compared with exact binomial tails at `P_MIN`,
+growth with `tests/data/betting.csv`."""
 
 import math
 

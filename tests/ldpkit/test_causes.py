@@ -1,7 +1,5 @@
-"""The cause of a leak in words, and the seed that a program repeats.
-
-Seeds are fixed. The clients leak grossly, so that each violation is found within its reports.
-"""
+"""The cause of a leak in words, and the seed that a program repeats. Clients leak grossly, so that
+each violation is found within its reports."""
 
 import json
 import math

@@ -1,9 +1,5 @@
-"""The command line: its output, its exit statuses, and one line for every bad input.
-
-A few calls run the installed `ldpkit` script in a process of its own; the many cases of bad input
-call the same entry point inside this process. Nothing here is judged by chance: counts are compared
-with Python's audit of the same seed.
-"""
+"""The command line: its output, its exit statuses, and one line for every bad input. Counts are
+those of Python's audit of the same seed."""
 
 import json
 import math

@@ -1,9 +1,5 @@
 """Options of the command line for approximate guarantees, several collections and several
-attributes.
-
-Every call runs inside this process. Nothing here is judged by chance: counts are compared with
-Python's audit of the same seed.
-"""
+attributes. Counts are those of Python's audit of the same seed."""
 
 import itertools
 import json

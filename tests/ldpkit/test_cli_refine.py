@@ -1,7 +1,4 @@
-"""``ldpkit refine``: its table, its JSON, its exit statuses, and one line for every bad input.
-
-Every call runs inside this process. Numbers are compared with `ldpkit.refine`.
-"""
+"""``ldpkit refine``: its table and its JSON, compared with `ldpkit.refine`."""
 
 import itertools
 import json

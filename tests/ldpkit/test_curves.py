@@ -1,7 +1,5 @@
-"""Claims that are trade-off curves, and bets against all their lines at once.
-
-Statistical tests have fixed seeds; the false-alarm rate of each limit stands beside it.
-"""
+"""Claims that are trade-off curves, and bets against all their lines at once. Seeds are fixed; the
+false alarm of each limit stands beside it."""
 
 import functools
 import json

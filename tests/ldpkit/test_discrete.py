@@ -1,8 +1,5 @@
-"""Integer noise: its samplers way by way, its rates and its curve by sums of 60 digits, and reports
-of its clients.
-
-Real reports are judged by fewer than 50 p-values against `laws.P_MIN`: false alarm below 1e-5.
-"""
+"""Integer noise: its samplers way by way, its rates and its curve by sums of 60 digits, and fewer
+than 50 p-values of reports against `laws.P_MIN`."""
 
 import itertools
 import math

@@ -1,10 +1,7 @@
-"""What is read from outside, made by its grammar and by mutations of what was found before: JSON
-lines, CSV, Parquet, grids in YAML, kept audits, parameters, and addresses of pages.
-
-What follows a grammar is read as it was meant. Anything else is read, or refused in one sentence
-that names the file; no other error comes out. `data/fuzz` keeps what once was read otherwise.
-`python -m ldpbook fuzz` runs these tests with other seeds for a given time.
-"""
+"""What is read from outside, made by its grammar and by mutations of what was found before. What
+follows a grammar is read as it was meant; anything else is read, or refused in one sentence that
+names the file. `data/fuzz` keeps what once was read otherwise; `python -m ldpbook fuzz` takes other
+seeds."""
 
 import ast
 import contextlib

@@ -1,8 +1,5 @@
-"""Noise on a grid: the event by which doubles give values away, that it is gone, the exact laws.
-
-Counts are judged by exact or chi-square tails, see `laws`: at most 100 p-values, each above
-1e-4 / 2000. Laws are judged by enumeration of the grid, the sampler's table in 50 decimal digits.
-"""
+"""Noise on a grid: the event by which doubles give values away, that it is gone, the exact laws by
+enumeration. At most 100 p-values, each above `laws.P_MIN`."""
 
 import itertools
 import math

@@ -1,10 +1,5 @@
 """The hash family of local hashing: xxHash64 bit for bit, and its law against that of a fully
-random hash.
-
-Statistical tests: fixed seeds; chi-square with at least 25 expected per cell and exact binomial
-tails. The file compares fewer than 200 p-values with `laws.P_MIN`, so a correct package fails it
-with probability below 1e-4 (see `laws`).
-"""
+random hash, by fewer than 200 p-values against `laws.P_MIN`."""
 
 import itertools
 

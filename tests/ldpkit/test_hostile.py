@@ -1,8 +1,5 @@
-"""Hostile use: every public callable and every command is given what it must refuse.
-
-One table: an expression or a command line, and what its one error must say: the parameter, the
-range and the value. Nothing here is random.
-"""
+"""Hostile use: every public callable and every command is given what it must refuse. One table: an
+expression or a command line, and what its one error must say: parameter, range and value."""
 
 import importlib
 import math

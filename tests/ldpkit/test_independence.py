@@ -1,12 +1,6 @@
-"""Whose reports are counted, and are they independent: replaced clients, unknown kinds, orders,
-broken randomness.
-
-An honest client is called dependent, or its order telling, with probability at most 2e-6 by the
-bounds that the checks rest on; this file makes fewer than 600 honest audits, so a correct package
-fails it with probability below 2e-3 even if all bounds were attained, which Hoeffding's are not by
-far. A broken client is missed with the probability that its draws agree by chance, below 1e-6 an
-audit: a coin with P = 0.23 in 512 batches, sixteen remembered reports in two processes.
-"""
+"""Whose reports are counted, and are they independent: replaced clients, unknown report types,
+orders, broken randomness. Fewer than 600 honest audits are called dependent with probability 2e-6
+each at most; a broken client is missed with probability below 1e-6."""
 
 import dataclasses
 import itertools

@@ -1,12 +1,7 @@
-"""KV-Auditor: golden values, an independent table of means over seeds, the paper's cells, and what
-the valid bound keeps.
-
-`data/kv_auditor.csv` holds, per cell of the paper's tables and figures, mean and standard deviation
-of single runs over 20 or more seeds and the noise-free limit, computed by another program. Its
-cells share seeds, so its errors are dependent; a mean over 20 of our seeds lies within 5 joint
-standard errors of it, by chance alone missed with probability below 1e-6 per cell (600 cells). Its
-limits are those of 10^13 users, which moves them by up to 1.2e-5, and are printed to 5 digits.
-"""
+"""KV-Auditor: golden values, an independent table of means over seeds, and what the valid bound
+keeps. `data/kv_auditor.csv` holds mean and deviation of 20 or more runs and the noise-free limit
+(of 10^13 users, which moves it by up to 1.2e-5), from another program. A mean of 20 seeds is 5
+joint standard errors off with probability below 1e-6 per cell (600 cells)."""
 
 import dataclasses
 import functools

@@ -1,10 +1,5 @@
-"""Key-value sets, PCKV, CPP and PrivKV: real clients against exact laws, estimators, and what is
-refused.
-
-Laws are judged by chi-square on 10^6 real users each (every cell expects at least 25), estimators
-by their exact variance. The file compares fewer than 200 p-values with `laws.P_MIN`, so correct
-code fails it with probability below 1e-5.
-"""
+"""Key-value sets, PCKV, CPP and PrivKV: 10^6 real users each against exact laws, and estimators by
+their exact variance; fewer than 200 p-values against `laws.P_MIN`."""
 
 import itertools
 import math

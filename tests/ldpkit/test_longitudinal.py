@@ -1,12 +1,6 @@
-"""Repeated collections of one value: exact laws and the strongest test.
-
-Exact laws are compared with the specification's vectors (half a unit of the last of ten digits),
-with the oracle tables (1e-8, which is their own rounding), with enumerations of all outcomes and
-with adaptive quadrature. Where the oracle was itself simulated (subset selection), our count must
-be a plausible one for some rate within the oracle's error: the normal quantile of `laws.P_MIN`
-times its standard error. Together with the simulated comparisons these are fewer than 1,000
-p-values, so a correct package fails this file with probability below 1e-4.
-"""
+"""Repeated collections of one value: vectors, oracle tables (1e-8, their own rounding),
+enumerations of all outcomes, quadrature. Simulated oracle rates are met within the normal quantile
+of `laws.P_MIN`; fewer than 1,000 p-values."""
 
 import itertools
 import math

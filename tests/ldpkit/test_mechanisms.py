@@ -1,9 +1,5 @@
-"""Real clients and estimators of every mechanism.
-
-Statistical tests: fixed seeds; counts are judged by exact binomial tails, joint laws by chi-square
-with at least 25 expected per cell, noise by Kolmogorov-Smirnov. The file compares fewer than 1,000
-p-values with `laws.P_MIN`, so a correct package fails it with probability below 1e-4 (see `laws`).
-"""
+"""Real clients of subset selection and of noisy histograms: joint laws by chi-square, noise by
+Kolmogorov-Smirnov, fewer than 1,000 p-values against `laws.P_MIN`."""
 
 import itertools
 import math

@@ -1,11 +1,6 @@
 """Noise drawn once: two chained rounds of noise (L-SUE, L-OSUE, L-OUE, L-GRR) and flipped bits of
-buckets (dBitFlipPM).
-
-Exact rates are compared with the specification's vectors (half a unit of the last of ten digits)
-and with enumerations of all permanent states and all reports. Simulated counts and estimates give
-fewer than 600 p-values, each judged by `laws.P_MIN`: a correct package fails this file with
-probability below 5e-5.
-"""
+buckets (dBitFlipPM), by vectors (half a unit of the last digit) and enumerations of all permanent
+states and reports."""
 
 import itertools
 import math

@@ -1,11 +1,6 @@
-"""Several attributes: random sampling plus fake data (RS+FD) over GRR and over unary encodings.
-
-Exact rates are compared with the specification's vectors and the oracle tables (half a unit of
-their last digit, or 1e-8), the strongest test and the guarantee with an enumeration of all tuples.
-Simulated counts and estimates give fewer than 400 p-values, each judged by `laws.P_MIN`; the
-certified bounds fail with probability below 0.01 each for a wrong reason, and their seeds are
-fixed. A correct package fails this file with probability below 5e-5.
-"""
+"""Several attributes (RS+FD) over GRR and over unary encodings: vectors, oracle tables (half a unit
+of their last digit, or 1e-8) and an enumeration of all tuples. Simulated counts are judged by
+`laws.P_MIN`, certified bounds fail with probability 0.01: seeds are fixed."""
 
 import functools
 import itertools

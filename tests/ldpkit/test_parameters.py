@@ -1,9 +1,4 @@
-"""Parameters of every mechanism: the specification's numbers, the guarantee they give, and what is
-refused.
-
-Parameters of the specification are compared to half a unit of their last printed digit; identities
-to rounding. Nothing here is random.
-"""
+"""Parameters of the specification, compared to half a unit of their last printed digit."""
 
 import math
 

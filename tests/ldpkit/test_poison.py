@@ -1,9 +1,5 @@
-"""The maximal gain attack: its expectation, and real poisoned reports against it.
-
-Simulations: fixed seeds. The gain of a run is a sum over independent reports, so its variance is
-exact and its mean over many runs is judged by a normal tail with `laws.P_MIN`; the file holds fewer
-than 100 such p-values, so a correct package fails it with probability below 1e-5.
-"""
+"""The maximal gain attack: its expectation, and real poisoned reports against it. The variance of a
+run is exact; fewer than 100 p-values against `laws.P_MIN`."""
 
 import itertools
 import math

@@ -1,9 +1,5 @@
-"""`assert_private`, the plugin of pytest, and the action of a workflow.
-
-Clients that keep their claim answer at random, by the generator of the audit; seeds are fixed. A
-test here never depends on how fast the machine is: an audit ends by a violation, by a number of
-reports, or at once.
-"""
+"""`assert_private`, the plugin of pytest, and the action of a workflow. Seeds are fixed, and an
+audit ends by a violation, by a number of reports, or at once, never by the speed of the machine."""
 
 import os
 import re

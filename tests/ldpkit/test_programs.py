@@ -1,7 +1,5 @@
-"""Foreign programs and recordings as clients: read line by line, and whatever they do wrong is said.
-
-Nothing here is judged by chance: programs report what they are asked, recordings are made here.
-"""
+"""Foreign programs and recordings as clients: read line by line, and whatever they do wrong is
+said."""
 
 import json
 import shutil

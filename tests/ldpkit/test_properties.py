@@ -1,11 +1,6 @@
-"""Properties of every mechanism on small domains, with parameters that hypothesis chooses.
-
-The whole law of a report is enumerated: it sums to one, no report is likelier under another input
-than the guarantee allows (and the guarantee is used up where it should be), and the estimator,
-applied to every possible report, has the truth as its exact expectation. Examples are derandomised,
-so a run repeats the one before; nothing but the comparison with real reports is judged by chance,
-there with fewer than 50 p-values against `laws.P_MIN` (false alarm below 1e-5).
-"""
+"""Properties of every mechanism on small domains, with parameters that hypothesis chooses
+(derandomised): the whole law of a report is enumerated. Only real reports are judged by chance, by
+fewer than 50 p-values against `laws.P_MIN`."""
 
 import functools
 import itertools

@@ -1,8 +1,5 @@
 """Protocols that released packages bring: numbers of their laws that were found by other means, and
-reports of their clients against the laws.
-
-Real reports are judged by fewer than 50 p-values against `laws.P_MIN`: false alarm below 1e-5.
-"""
+fewer than 50 p-values of reports against `laws.P_MIN`."""
 
 import itertools
 import math

@@ -1,8 +1,5 @@
-"""From counts to epsilon, from risk to noise, and the two commands.
-
-False alarms: counts are judged by exact binomial tails against `P_MIN`; the coverage test states
-its own. Everything else is exact.
-"""
+"""From counts to epsilon, from risk to noise, and the two commands. Counts are judged by exact
+binomial tails against `P_MIN`; the coverage test states its own false alarm."""
 
 import itertools
 import json

@@ -1,9 +1,5 @@
 """Reconstruction games that are small enough to enumerate: the optimal attack, every bound, every
-closed form.
-
-Nothing is judged by chance: seeds only choose which games are enumerated, and the comparisons are
-exact to rounding.
-"""
+closed form. Seeds only choose which games are enumerated."""
 
 import itertools
 import math

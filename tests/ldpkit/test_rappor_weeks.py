@@ -1,9 +1,5 @@
-"""RAPPOR over weeks: every bit of every week listed one by one, and reports of the client.
-
-The listing multiplies the steps of the client: cohort, permanent bits, and the bits of each week.
-It shares no formula with the report type. Comparisons with reports are 30 p-values above `P_MIN`,
-therefore a correct package fails this file with probability below 1e-5.
-"""
+"""RAPPOR over weeks: every bit of every week listed one by one by the steps of the client, without
+a formula of the report type, and 30 p-values of reports above `P_MIN`."""
 
 import itertools
 import math

@@ -1,11 +1,6 @@
-"""Attack-aware refinement: closed forms, what is chosen, and what the paper printed and plotted.
-
-Published curves (``data/published/refinement.csv``) were read off vector figures; a point is known
-to about 4e-7 of an axis unit, which `ASR` and `MSE` state, and printed numbers to half a unit of
-their last digit. Rows of ``tests/data/refinement.csv`` come from the paper's code. Exact references
-are sums over all reports in fractions and closed forms in many decimal digits. Nothing here is
-judged by chance.
-"""
+"""Attack-aware refinement: closed forms, what is chosen, and what the paper's code gave
+(``tests/data/refinement.csv``). Exact references are sums over all reports in fractions and closed
+forms in many decimal digits."""
 
 import decimal
 import fractions

@@ -1,9 +1,5 @@
-"""The exact distribution of a client's own code, and the same coins for several inputs.
-
-Every number is exact, so it is compared up to rounding. The only chance is that of sources which
-are not replaced: a test that wants them found out fails with probability below 2^-99, as 100 calls
-would have to agree.
-"""
+"""The exact distribution of a client's own code, and the same coins for several inputs. Numbers are
+exact; sources that are not replaced are missed with probability below 2^-99."""
 
 import itertools
 import json

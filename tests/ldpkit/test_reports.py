@@ -1,10 +1,5 @@
-"""Kinds of report: one that nobody has heard of, and the protocols that were added as one file
-each.
-
-Real reports are judged by exact binomial tails, see `laws`: at most 200 p-values, each above 1e-4 /
-2000, so correct code fails with probability below 1e-5. Laws are judged by enumeration in exact
-arithmetic.
-"""
+"""Report types: one that nobody has heard of, and what a type leaves out. At most 200 p-values,
+each above `laws.P_MIN`."""
 
 import itertools
 import math

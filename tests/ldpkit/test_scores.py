@@ -1,8 +1,5 @@
-"""Everything that reports show at once: columns that models get, what they foretell, and bets on it.
-
-Statistical tests have fixed seeds; a rate compared with its exact value may deviate by what has a false-alarm rate
-below 1e-3.
-"""
+"""Everything that reports show at once: columns that models get, what they foretell, and bets on
+it. Seeds are fixed; rates may deviate by what has a false alarm below 1e-3."""
 
 import itertools
 import json

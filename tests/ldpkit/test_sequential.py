@@ -1,7 +1,5 @@
 """Audits that stop when they are sure: what they conclude, when they stop, and that they may go on.
-
-Nulls are exactly tight; false alarms are compared with exact binomial tails at `P_MIN`.
-"""
+False alarms of tight nulls are compared with exact binomial tails at `P_MIN`."""
 
 import functools
 import json

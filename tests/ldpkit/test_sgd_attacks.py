@@ -1,10 +1,6 @@
 """Crafted pairs of gradients, the rules that tell them apart, the networks behind them, and the
-auditor's statements.
-
-Real reports are compared with the exact rates. Counts are judged by fewer than 400 p-values with
-`laws.P_MIN`: a correct package fails this file with probability below 1e-4. Expectations of the
-statistic are judged at five standard errors (one false alarm in 1.7 million).
-"""
+auditor's statements. Fewer than 400 p-values are judged by `laws.P_MIN`, expectations at five
+standard errors."""
 
 import itertools
 import math

@@ -1,10 +1,6 @@
 """LDP-SGD, PrivUnit and PrivUnitG: parameters, the exact privacy, the client against its law, and
-the server.
-
-Printed numbers are met to half a unit of their last digit, identities to rounding. Counts and
-samples are judged by fewer than 500 p-values with `laws.P_MIN`: a correct package fails this file
-with probability below 1e-4.
-"""
+the server. Printed numbers are met to half a unit of their last digit; fewer than 500 p-values are
+judged by `laws.P_MIN`."""
 
 import dataclasses
 import itertools

@@ -1,9 +1,6 @@
-"""Shuffled LDP-SGD: Table 3 and the exact columns beside it, small cases by enumeration, and the
-command line.
-
-Exact columns are met to half a unit of their last printed digit. Counts are judged by fewer than 10
-p-values with `laws.P_MIN`.
-"""
+"""Shuffled LDP-SGD: Table 3, small cases by enumeration, and the command line. Exact columns are
+met to half a unit of their last digit; counts are judged by fewer than 10 p-values with
+`laws.P_MIN`."""
 
 import io
 import itertools

@@ -1,9 +1,5 @@
 """Sweeps: the same table from any worker, a store that survives damage and failure, and isolated
-packages.
-
-Nothing here is statistical: results are compared byte for byte. What was computed is counted by
-files that the cells leave behind, since cells may run in other processes.
-"""
+packages. What was computed is counted by files that the cells leave behind."""
 
 import itertools
 import linecache

@@ -1,9 +1,6 @@
 """The checks that strangers run: passed by every registered mechanism, and each failed by a mutant
-that breaks one promise.
-
-Seeds are fixed, and correct code fails for another seed with probability `FALSE_ALARM` = 1e-4 per
-mechanism at most.
-"""
+that breaks one promise. Seeds are fixed; the false alarm is `FALSE_ALARM` = 1e-4 per mechanism at
+most."""
 
 import math
 import re

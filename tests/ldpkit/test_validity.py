@@ -1,13 +1,6 @@
 """No auditor's `lower` exceeds the truth more often than alpha: 1,000 seeded audits without any
-leak and 1,000 tight ones.
-
-Where the attack's exact rates are known, the truth is what its event shows in the limit, which is
-at most the claim; a bound that kept to the claim only by the weakness of an attack would be found
-out. If every audit fails with probability alpha, more failures than a test allows have probability
-1e-6; with fewer than 200 tests, correct code fails one of them with probability below 2e-4.
-`test_kv_auditor.py` and `test_sgd_attacks.py` do the same for the tight cases of key-value and
-gradient audits, `test_stats.py` for the bound itself.
-"""
+leak and 1,000 tight ones. The truth is what the event shows in the limit, where rates are known.
+More failures than a test allows have probability 1e-6, with fewer than 200 tests."""
 
 import itertools
 import math

@@ -1,9 +1,5 @@
 """What an audit concludes, in words and as an exit status: violation, nothing found, inconclusive,
-not valid.
-
-Chance enters in counts at fixed seeds only: 30 audits of a swapped client at least 40 standard
-errors from even, and honest ones, which are warned about with probability 2e-6 each.
-"""
+not valid. Seeds are fixed; honest audits are warned about with probability 2e-6 each."""
 
 import itertools
 import json

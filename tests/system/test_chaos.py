@@ -1,7 +1,5 @@
-"""The harness that breaks things on purpose, in short: `python -m ldpbook chaos` does the same at length.
-
-What is drawn comes from fixed seeds; nothing is judged by chance.
-"""
+"""The harness that breaks things on purpose, in short: `python -m ldpbook chaos` does the same at
+length."""
 
 import os
 import subprocess

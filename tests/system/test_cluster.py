@@ -1,11 +1,6 @@
-"""Sweeps from a file, on this machine and on a Dask cluster of real processes; the same bytes from
-every way.
-
-Nothing here is statistical. The cluster lives on loopback and is shared by the file; its scheduler
-gives up on a task when one worker died of it, so that what is tested is ldpkit's own second
-attempt. The cluster never gives up on a worker that a loaded machine is slow to start again: it
-would close the new one, with whatever cell it computes by then.
-"""
+"""Sweeps from a file, on this machine and on a Dask cluster of real processes, which all tests
+share: the same bytes from every way. The scheduler gives up on a task when one worker died of it,
+and never on a worker that is slow to start again."""
 
 import importlib.metadata
 import itertools

@@ -1,11 +1,6 @@
 """One Ctrl-C ends every command at once: status 130, what is known, no traceback, and no process is
-left behind.
-
-Real processes and real signals. A test waits for what the process says of itself, never for time.
-That nothing is left is seen at the end of its output: it comes when the last process that holds the
-stream has ended. What a command computes here would run for days, so a command that did not end at
-once would not end at all.
-"""
+left behind. A test waits for what a process says of itself, never for time; what is computed here
+would run for days."""
 
 import contextlib
 import fcntl

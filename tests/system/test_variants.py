@@ -1,12 +1,6 @@
 """Every page under every change that its parameter cell allows, one at a time, and under everything
-it suggests to try.
-
-A variant changes one parameter of one page: a list loses or keeps an element or gets one more, a
-number goes to an end of its stated range or between, a choice is made otherwise. Pages run inside
-this process, cell after cell, as a kernel would run them; a cell that raises, warns or cannot show
-what it returns fails the variant. A twentieth of all variants, drawn with a fixed seed, belongs to
-`make check`; ``python -m ldpbook variants`` runs all of them.
-"""
+it suggests to try. A cell that raises, warns or cannot show what it returns fails the variant. A
+twentieth, drawn with a fixed seed, runs here; ``python -m ldpbook variants`` runs all."""
 
 import json
 import os
