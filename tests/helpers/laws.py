@@ -36,6 +36,10 @@ EVERY = [*PURE, *ADAPTIVE, *APPROXIMATE, "LHO", "FaultySUE", "FaultyOUE"]
 DELTA = 0.02  # of the approximate protocols: large enough to show in counts
 
 
+def rng(*seed):
+    return np.random.default_rng(seed or 1)
+
+
 def build(label, k, epsilon, delta=DELTA):
     """Return the mechanism with this label in tests and tables; LHO takes the hash range of OLH at
     this epsilon.

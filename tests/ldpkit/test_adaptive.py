@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import EVERY, GAUSSIAN, P_MIN, build, chi_square_p, estimation_p
+from laws import EVERY, GAUSSIAN, P_MIN, build, chi_square_p, estimation_p, rng
 from pytest import approx
 from scipy import stats
 
@@ -17,10 +17,6 @@ from ldpkit.mechanisms import ALH, ASS, ATHE, AUE, BLH, GRR, OLH, OUE, SHE, SS, 
 from ldpkit.mechanisms.base import MAX_EPSILON, MIN_EPSILON
 
 GUESS, TIGHT = attacks.ATTACKS["guess"], attacks.ATTACKS["tight"]
-
-
-def rng(*seed):
-    return np.random.default_rng(seed or 1)
 
 
 def test_the_classical_parameter_gives_the_classical_protocol():

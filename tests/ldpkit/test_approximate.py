@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import APPROXIMATE, GAUSSIAN, build, mechanism_of, table, unit
+from laws import APPROXIMATE, GAUSSIAN, build, mechanism_of, rng, table, unit
 from pytest import approx
 from scipy import integrate, optimize, stats
 
@@ -24,10 +24,6 @@ SINGLE = [row for row in table("exact_more") if row["tau"] == row["d"] == "1"]
 GAUSSIAN_EVENTS = [row for row in table("tight_more") if row["mechanism"] in GAUSSIAN]
 DELTAS = [1e-12, 1e-9, 1e-5, 0.01, 0.5, 0.99]
 BOTH = [*APPROXIMATE, *GAUSSIAN]
-
-
-def rng(*seed):
-    return np.random.default_rng(seed or 1)
 
 
 def test_noise_of_the_gaussian_mechanisms():

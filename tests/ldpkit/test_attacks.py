@@ -13,6 +13,7 @@ from laws import (
     build,
     chi_square_p,
     mechanism_of,
+    rng,
     same_rate_p,
     table,
     unit,
@@ -24,10 +25,6 @@ from ldpkit.mechanisms import BLH, GRR, LHO, OUE, SHE, SS, SUE, THE, Client, mak
 from ldpkit.reports import HASH_REPORT, hash_cell
 
 GUESS, TIGHT = attacks.ATTACKS["guess"], attacks.ATTACKS["tight"]
-
-
-def rng(*seed):
-    return np.random.default_rng(seed or 1)
 
 
 def test_exact_rates_equal_the_test_vectors():

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 import xxhash
-from laws import P_MIN, binomial_p, build, chi_square_p
+from laws import P_MIN, binomial_p, build, chi_square_p, rng
 from scipy import stats
 
 from ldpkit.mechanisms import BLH
@@ -14,10 +14,6 @@ from ldpkit.reports.hashed import HASH_REPORT, Hashed, cells, hash_cell
 
 HASHES = ["BLH", "OLH", "ABLH", "AOLH", "LHO"]
 N = 200_000
-
-
-def rng(seed=1):
-    return np.random.default_rng(seed)
 
 
 def test_the_hash_has_the_upper_half_of_the_reference():

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import P_MIN, chi_square_p, estimation_p
+from laws import P_MIN, chi_square_p, estimation_p, rng
 
 from ldpkit.mechanisms import CPPGRR, CPPUE, PCKVGRR, PCKVUE, KeyValues, PrivKV
 from ldpkit.mechanisms.cpp import CPP
@@ -14,10 +14,6 @@ from ldpkit.reports.base import product_distribution
 
 SETS = [[], [(1, 0.3)], [(0, -0.5), (2, 1.0)], [(0, -0.5), (2, 1.0), (1, 0.0)]]
 GRID = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 4.0, 6.0]
-
-
-def rng(seed=1):
-    return np.random.default_rng(seed)
 
 
 def alike(pairs, n, k):

@@ -6,7 +6,7 @@ import itertools
 import math
 
 import numpy as np
-from laws import P_MIN, binomial_p, build, mechanism_of, table, unit
+from laws import P_MIN, binomial_p, build, mechanism_of, rng, table, unit
 from pytest import approx
 from scipy import integrate, stats
 
@@ -26,10 +26,6 @@ VECTORS = {
     (25, 50, 0.5): "0.1711700453 0.4362083660 0.4351055017 0.4276432623 0.4278280201 0.2666282508 0.4019590616 0.1000816765 0.1347492219",
     (100, 100, 1): "0.1795125818 0.9872718485 0.9831079105 0.9814723878 0.9808708822 0.8258085730 0.9622990148 0.1684443683 0.2892490054"}  # fmt: skip
 """TPR by (k, tau, epsilon), in the order of `TEN` without SS; delta is 1e-5."""
-
-
-def rng(*seed):
-    return np.random.default_rng(seed or 1)
 
 
 def repeated(label, k, epsilon, tau, memoise=False, delta=1e-3):

@@ -5,17 +5,13 @@ import itertools
 import math
 
 import numpy as np
-from laws import P_MIN, chi_square_p
+from laws import P_MIN, chi_square_p, rng
 from pytest import approx
 from scipy import stats
 
 from ldpkit.mechanisms import SHE, SS
 
 N = 200_000
-
-
-def rng(seed=1):
-    return np.random.default_rng(seed)
 
 
 def subset_law(ss, own):

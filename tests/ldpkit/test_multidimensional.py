@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import P_MIN, least_p, table, unit
+from laws import P_MIN, least_p, rng, table, unit
 from pytest import approx
 
 from ldpkit import attacks
@@ -21,10 +21,6 @@ GUESS, TIGHT = attacks.ATTACKS["guess"], attacks.ATTACKS["tight"]
 ROWS = [row for row in table("exact_more") if row["mechanism"].startswith("RS+FD")]
 EVENTS = [row for row in table("tight_more") if row["mechanism"].startswith("RS+FD")]
 MIXED = (3, 2, 7)
-
-
-def rng(*seed):
-    return np.random.default_rng(seed or 1)
 
 
 def variants(row):

@@ -5,7 +5,7 @@ import itertools
 import math
 
 import numpy as np
-from laws import P_MIN, binomial_p, chi_square_p
+from laws import P_MIN, binomial_p, chi_square_p, rng
 from pytest import approx
 from scipy import stats
 
@@ -35,10 +35,6 @@ N, K = 400, 12
 REPORTS = [GRR(K, 2.0), AGRR(K, 2.0, 0.01), SUE(K, 1.0), OUE(K, 1.0), THE(K, 2.0), AUE(K, 1.0, 0.8),
     ATHE(K, 2.0, 0.6), ASS(K, 1.0, 2), ASS(K, 1.0, 4), ASS(K, 1.0, 7), SS(K, 0.1), BLH(K, 1.0), OLH(K, 2.0),
     ALH(K, 2.0, 5), LHO(K, 3)]  # fmt: skip
-
-
-def rng(*seed):
-    return np.random.default_rng(seed or 1)
 
 
 # mechanism, epsilon, expected gain at k = 100 and the default attack; 4 decimals

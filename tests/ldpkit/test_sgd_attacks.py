@@ -8,7 +8,7 @@ import math
 import networks
 import numpy as np
 import pytest
-from laws import P_MIN
+from laws import P_MIN, rng
 from pytest import approx
 from scipy import stats
 
@@ -28,10 +28,6 @@ from ldpkit.rng import generator
 
 COSINE, LUNE = RULES["cosine"], RULES["lune"]
 GRID = (0.5, 1, 2, 4)
-
-
-def rng(*seed):
-    return np.random.default_rng(seed or 1)
 
 
 def crafted(d, theta, one, two):

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import P_MIN
+from laws import P_MIN, rng
 from pytest import approx
 from scipy import integrate, special, stats
 
@@ -19,10 +19,6 @@ from ldpkit.rng import first_state, next_word
 
 ALL = list(GRADIENT.values())
 N = 20_000
-
-
-def rng(*seed):
-    return np.random.default_rng(seed or 1)
 
 
 def logit(x):
