@@ -249,9 +249,6 @@ def test_modules_import_by_written_names_and_do_nothing_else_when_imported():
     assert wrong == []
 
 
-# --- functions ------------------------------------------------------------------------------------
-
-
 def notebook(monkeypatch, *sources, **names):
     """A module without a file, whose source is known line by line: what a notebook is to Python."""
     module = types.ModuleType("notebook")

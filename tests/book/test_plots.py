@@ -62,9 +62,6 @@ def lines(axis, **wanted):
     ]
 
 
-# --- the table ------------------------------------------------------------------------------------
-
-
 def test_the_table_that_is_drawn_stays_with_the_figure_and_is_its_csv():
     from IPython.core.interactiveshell import InteractiveShell
 
@@ -142,9 +139,6 @@ def test_a_path_runs_along_another_column_and_names_keep_their_order():
     turned = plots.tidy(CELLS.iloc[[1, 0]], x="exact", along="mean", sources=run)
     assert list(turned["x"]) == [1.0, 3.1] and list(turned["error"]) == [0.2, 0.1]
     assert list(plots.tidy(CELLS, x="protocol", sources=exact)["x"]) == ["SS", "SS", "OUE"]
-
-
-# --- where things stand ---------------------------------------------------------------------------
 
 
 def test_every_panel_is_titled_and_shows_its_own_rows():
@@ -245,9 +239,6 @@ def test_rows_without_a_place_are_lines_across_and_up():
     assert across.get_linestyle() != up.get_linestyle()
 
 
-# --- how things look ------------------------------------------------------------------------------
-
-
 def test_bars_stand_beside_each_other_with_their_errors_exact_values_and_claims():
     rows = [("", "claim", "claim", "SS", 4.0)]
     for k, x, y in (("a", "GRR", 1.0), ("a", "SS", 2.0), ("b", "SS", 3.0)):
@@ -261,9 +252,6 @@ def test_bars_stand_beside_each_other_with_their_errors_exact_values_and_claims(
     segments = [np.round(part, 6).tolist() for c in axis.collections for part in c.get_segments()]
     claim, exact, error = [[0.55, 4.0], [1.45, 4.0]], [[-0.4, 1.1], [0, 1.1]], [[-0.2, 0.5], [-0.2, 1.5]]  # fmt: skip
     assert claim in segments and exact in segments and error in segments
-
-
-# --- what is said ---------------------------------------------------------------------------------
 
 
 def test_the_legend_names_every_series_source_and_claim_once():
@@ -283,9 +271,6 @@ def test_the_legend_says_what_error_bars_are_and_whether_exact_is_what_runs_tend
     shown = said(draw(rows, error="± 2 standard errors").legends[0])
     assert shown == ["exact", "this run, ± 2 standard errors"]
     assert said(draw(rows, z=True).legends[0]) == ["exact expectation", "this run, mean ± sd"]
-
-
-# --- the pages ------------------------------------------------------------------------------------
 
 
 def test_every_figure_is_drawn_by_the_one_call_or_has_its_table_attached():

@@ -148,8 +148,6 @@ def test_one_version_everywhere():
     assert released == f"## {ldpkit.__version__} ({citation['date-released']})"
 
 
-# --- the environment that make installs -----------------------------------------------------------
-
 PYTHON = """#!/bin/sh
 echo "python $*" >>"$LOG"
 if [ -n "$FAILS" ] && [ "$*" != "${*#*$FAILS}" ]; then exit 9; fi

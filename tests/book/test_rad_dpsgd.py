@@ -130,9 +130,6 @@ def test_likelihoods_are_calibrated(runs):
     assert slope(1.0)[1] > 50  # the test has power
 
 
-# --- accounting -----------------------------------------------------------------------------------
-
-
 def test_rdp_conversion_is_the_one_of_the_script():
     for sigma in (75, 40, 27, 21, 9.5, 5):
         printed = lookup("rad", "fig3", "noise_multiplier_to_eps", str(sigma))
@@ -146,9 +143,6 @@ def test_sigma_inverts_epsilon():
             found = gaussian_epsilon(gaussian_sigma(epsilon, 100, **how), 100, **how)
             assert found == pytest.approx(epsilon, abs=1e-8), how
     assert gdp_mu(5.0, 4, "replace") == 2 * gdp_mu(5.0, 4) == pytest.approx(0.8)
-
-
-# --- committed and live results against the oracle ----------------------------------------------
 
 
 def test_stored_mnist_runs_agree_with_the_oracle():

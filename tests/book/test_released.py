@@ -145,9 +145,6 @@ def test_doubles_that_one_input_cannot_reach():
     assert not any(clients.lattice(round(y * 2**20) / 2**20) for y in draw(size=5000).tolist())
 
 
-# --- the table and its packages ----------------------------------------------------------------------------------
-
-
 def test_the_table_is_as_wide_as_the_chapter_says():
     assert len({c.package for c in CLIENTS.values()}) >= 10 and len(CLIENTS) >= 50
     assert len({(c.folder, c.name) for c in CLIENTS.values()}) == len(CLIENTS)
@@ -202,9 +199,6 @@ def test_pins_name_one_release_and_check_every_file():
         revision = r"(-[\d.]+)?" if path.parent.name == "debian" else ""  # of Debian's packaging
         assert re.match(rf"{re.escape(f'{name}=={version}')}{revision} ", entries[0])
         assert [entry for entry in entries if not checked.fullmatch(entry)] == [], path
-
-
-# --- measured before, and stored --------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -31,9 +31,6 @@ def serious(page):
     ]
 
 
-# --- answer boxes ---------------------------------------------------------------------------------
-
-
 def right(page, box):
     """What a box accepts, as its own page finds it."""
     return box.evaluate(
@@ -144,9 +141,6 @@ def test_the_file_of_solutions_can_be_had(page, site):
     page.goto(f"{site}/book/course/teachers.html")
     link = page.locator("article a[download]").evaluate("a => a.href")
     assert page.request.get(link).text().count("**Solution.**") == 24
-
-
-# --- the explorer of the scoreboard ---------------------------------------------------------------
 
 
 @pytest.fixture
@@ -306,9 +300,6 @@ def test_the_explorer_passes_axe_and_fits_a_phone(page, site, theme):
 def test_no_other_page_loads_the_data_of_the_board():
     loading = [name for name in PAGES if "board.data.js" in (HTML / f"{name}.html").read_text()]
     assert loading == ["book/scoreboard"]
-
-
-# --- what links to a page show, and what travels ---------------------------------------------------
 
 
 def test_on_paper_a_page_is_black_on_white_and_has_nothing_to_click(page, site):

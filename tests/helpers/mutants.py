@@ -42,9 +42,6 @@ ldpkit.
 """
 
 
-# --- one mutant -----------------------------------------------------------------------------------
-
-
 class Change(ast.NodeTransformer):
     """A function whose result is passed through an expression in `x`."""
 
@@ -154,9 +151,6 @@ def play(page, parameters, law="", change=""):
         problem = failure(made, unasserted(json.loads(source.read_text())["cells"]), parameters)
         rows = pd.read_csv(board) if board.exists() else pd.DataFrame({"verdict": []})
     return {"problem": problem, "rows": json.loads(rows.to_json(orient="records"))}
-
-
-# --- all of them ----------------------------------------------------------------------------------
 
 
 def mutants():

@@ -21,9 +21,6 @@ from ldpkit.rng import derive, generator, sequence
 TRIALS = 10**6
 
 
-# --- the same seed, the same result ---------------------------------------------------------------
-
-
 def test_no_more_real_reports_are_held_at_once_than_a_few_megabytes(monkeypatch):
     for name, trials, given in [
         ("SHE", 3000, {"k": 1000}),
@@ -120,9 +117,6 @@ def test_a_stream_belongs_to_its_name_alone():
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-# --- against the oracle ---------------------------------------------------------------------------
-
-
 def test_the_expected_statistic_is_that_of_the_oracle():
     rows = [row for row in table("exact") if row["figure"] in ("1+2", "2")]
     for row in rows:
@@ -154,9 +148,6 @@ def test_the_faulty_encoding_is_flagged_and_the_honest_ones_are_not():
             assert not audit(honest, "tight", trials=TRIALS, seed=seed).violated, (honest, seed)
     for epsilon in (1, 2, 4):  # the paper's attack does not see the fault
         assert not audit(FaultyUE(25, epsilon, "SUE"), "guess", trials=TRIALS).violated, epsilon
-
-
-# --- the result -----------------------------------------------------------------------------------
 
 
 def test_a_row_holds_the_counts_and_what_follows_from_them():
@@ -248,9 +239,6 @@ def test_rows_of_several_attacks_come_run_by_run():
     ]
     law = [attacks.make(a).rates(OUE(10, 1.0))[0] for a in names]
     assert [row["exact_tpr"] for row in found[:2]] == law
-
-
-# --- bad input ------------------------------------------------------------------------------------
 
 
 def test_what_has_no_law_is_audited_by_real_reports():

@@ -109,7 +109,6 @@ def test_a_clock_that_decides_is_named_and_can_be_left_out(tmp_path):
         recorded(*paths, "any", 1.0, ignore=["ts"], fields=["v"])
 
 
-# --- seeds ----------------------------------------------------------------------------------------
 BODY = """
 import json, random, sys
 {begin}

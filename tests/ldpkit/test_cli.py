@@ -77,9 +77,6 @@ def run(text, folder=None):
     return found.returncode, found.stdout, found.stderr
 
 
-# --- what it prints -------------------------------------------------------------------------------
-
-
 def test_json_has_the_agreed_keys_in_order_and_the_numbers_of_python():
     status, out, err = run(
         "audit --mechanism OUE --k 100 --epsilon 1 --trials 300000 --seed 5 --json"
@@ -197,9 +194,6 @@ def test_help_and_version_exit_with_status_zero(call):
         assert (status, err) == (0, "") and out, text
 
 
-# --- violations and clients -----------------------------------------------------------------------
-
-
 def test_commands_and_workers_start_without_what_only_tables_figures_and_solvers_need():
     code = ("import sys, ldpkit.cli, ldpkit.sweep; ldpkit.cli.commands(); print({'pandas',"
             " 'matplotlib', 'sklearn', 'scipy.optimize'} & sys.modules.keys())")  # fmt: skip
@@ -299,9 +293,6 @@ def test_what_is_kept_is_counted_and_removed(call, tmp_path, monkeypatch):
         assert code.exists() and call(text) == (0, out, "")
     assert not code.exists() and (tmp_path / "cache" / "data").is_dir()
     assert call("cache")[1].startswith("machine code: 0 files")
-
-
-# --- bad input: status 2 and one line -------------------------------------------------------------
 
 
 def test_a_bad_client_gives_status_two_and_one_line(call, here):

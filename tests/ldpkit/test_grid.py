@@ -51,9 +51,6 @@ def test_a_sum_of_doubles_is_convicted_by_few_reports_and_its_grid_never():
     assert never == 0 and epsilon_lower(seen, 0, 1000, tail=VALID) > 2
 
 
-# --- the noise ------------------------------------------------------------------------------------
-
-
 def test_noise_has_the_discrete_law():
     """In cells as fine as 400,000 draws allow; where they are single steps, every step counts."""
     for epsilon, step in (30.0, COARSE), (3.0, COARSE), (1.0, FINE), (1e-6, FINE):
@@ -105,9 +102,6 @@ def test_the_event_of_the_optimal_test_spends_the_whole_budget_on_a_grid():
         first, second = TwoValueTest().rates(SHE(5, 1.0, step))
         assert math.log(first / second) == pytest.approx(1, abs=1e-12)
         assert first > 0.25 and first == pytest.approx(0.25, rel=2 * step)
-
-
-# --- laws of guesses and events -------------------------------------------------------------------
 
 
 def test_the_guess_on_a_grid_is_that_of_all_grid_points():
@@ -170,9 +164,6 @@ def test_what_rounding_leaves_is_stated_and_small():
     assert coarse * 2**10 == pytest.approx(fine) and 1e-9 < fine < 1e-6
 
 
-# --- gradients ------------------------------------------------------------------------------------
-
-
 def test_a_gradient_shows_in_the_digits_of_a_sum_and_not_on_the_grid():
     def digits(mechanism, seed):
         """How many reports have fine digits in a number that is noise alone, and in one to which a
@@ -207,9 +198,6 @@ def test_bad_steps_are_refused_and_the_command_line_knows_powers(call):
     status, out, _ = call(f"{given} 2^-20 --attack tight")
     assert status == 0 and "9.5367431640625e-07" in out
     assert call(f"{given} 2**-10")[0] == 0 and "grid must be" in call(f"{given} 2^-30")[2]
-
-
-# --- what is stored -------------------------------------------------------------------------------
 
 
 def test_a_hundred_million_reports_on_the_grid_show_nothing_and_doubles_what_they_show_now():

@@ -34,8 +34,6 @@ from ldpkit.mechanisms.base import distribution_known
 from ldpkit.mechanisms.client import FORMS
 from ldpkit.reports import ExactSupport, ReportType, Value
 
-# --- the law of a class speaks for its own client -------------------------------------------------
-
 
 class Leaking(OUE):
     def perturb(self, values, rng):
@@ -161,9 +159,6 @@ def test_what_changes_nothing_of_the_client_keeps_the_law():
     assert unstated.faithful and unstated.exact is None and not unstated.violated
 
 
-# --- kinds of reports -----------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Sign(ReportType):
     """A row and a sign."""
@@ -234,9 +229,6 @@ def test_an_attack_of_ones_own_audits_an_unknown_kind_by_real_reports():
     assert abs(found.rates["tpr"] - 0.35) < 5 * sd
 
 
-# --- order ----------------------------------------------------------------------------------------
-
-
 def true_first(values, rng):
     """Subset selection that writes the true value to the front, as multi-freq-ldpy 0.2.5 does."""
     out = SS(10, 1.0).perturb(values, rng)
@@ -286,8 +278,6 @@ def test_whether_the_order_matters_is_said_by_the_kind_whatever_its_class(monkey
         warnings = audit(client, "tight", trials=20_000).warnings
         assert any("the order of the collections" in text for text in warnings) is ordered
 
-
-# --- independence ---------------------------------------------------------------------------------
 
 RUNS = range(1, 11)
 

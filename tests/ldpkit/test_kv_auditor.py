@@ -158,9 +158,6 @@ def test_frequency_protocols_under_both_auditors():
             near_the_oracle(pd.DataFrame([r.row() for r in results]), row, joint=6.0)
 
 
-# --- the paper ------------------------------------------------------------------------------------
-
-
 def chances(rows, given, number=None):
     """Per printed cell, by Student's t: how likely one more run is as far from the mean of ours, or
     further.
@@ -228,9 +225,6 @@ def test_golden_limits():
     for m, wanted in (PCKVUE(3, 1.6, 1, 0.5), 0.8), (PCKVGRR(3, 1.6, 1, 0.5), 0.8), (cpp, 0.32):
         assert limits(m, ownership=1.0)[0] == pytest.approx(wanted, rel=1e-9), m
     assert limits(PCKVUE(3, 1.6), ownership=0.0)[0] == 0
-
-
-# --- estimators -----------------------------------------------------------------------------------
 
 
 def test_estimators_on_counts_small_enough_to_check_by_hand():
@@ -330,9 +324,6 @@ def test_in_a_thousand_audits_the_valid_bounds_exceed_the_truth_at_most_as_often
             assert result.lower == result.epsilon_emp
     assert audits >= 1000 and failed <= stats.binom.isf(1e-6, audits, alpha)
     assert estimator != "valid" or failed <= alpha * audits
-
-
-# --- the audit ------------------------------------------------------------------------------------
 
 
 def test_the_draw_follows_the_law_of_the_limit():

@@ -23,9 +23,6 @@ def alike(pairs, n, k):
     return KeyValues(np.arange(n + 1) * len(pairs), *repeated, k)
 
 
-# --- real users follow the law --------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("cls", [PCKVUE, PCKVGRR, CPP])
 def test_a_million_real_users_follow_the_law(cls):
     if cls is CPP:
@@ -77,9 +74,6 @@ def test_the_law_at_positions_is_the_marginal_of_the_whole_law():
     assert PCKVUE(3, 1.0).encode(record, [2, 0]).tolist() == [2, 0]
     # the last position moves fastest
     assert product_distribution([[0.1, 0.9], [0.3, 0.7]]) == pytest.approx([0.03, 0.07, 0.27, 0.63])
-
-
-# --- probabilities and guarantees -----------------------------------------------------------------
 
 
 def test_pckv_golden_values():
@@ -185,9 +179,6 @@ def test_a_bucket_without_reports_keeps_its_mean():
     assert mechanism.broadcast(np.array([100.0]), slots, [[0.0, 0.7]]).tolist() == [[-1.0, 0.7]]
 
 
-# --- estimation -----------------------------------------------------------------------------------
-
-
 def test_pckv_estimates_are_unbiased_with_the_stated_variance():
     n = 20_000
     for cls, padding in itertools.product((PCKVUE, PCKVGRR), (1, 2)):
@@ -231,9 +222,6 @@ def test_nobody_looks_and_nobody_holds_give_nan():
     assert np.isnan(frequency).sum() == 4 and np.isnan(mean).sum() >= 4
     frequency, mean = PCKVUE(2, 1.0).estimate_counts(np.array([0, 9]), np.array([0, 0]), 10)
     assert frequency[0] < 0 and np.isnan(mean[0]) and mean[1] == 1
-
-
-# --- sets -----------------------------------------------------------------------------------------
 
 
 def test_sets_are_looked_up_and_summarised():

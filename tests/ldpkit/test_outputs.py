@@ -107,9 +107,6 @@ def test_what_lies_where_an_unfinished_file_goes_is_not_written_through(here):
         replace(Path("link"), "new")
 
 
-# --- what is read ---------------------------------------------------------------------------------
-
-
 def test_a_sweep_is_described_by_a_file_of_moderate_size(here, call):
     os.mkfifo("pipe.yml")
     Path("huge.yml").touch()

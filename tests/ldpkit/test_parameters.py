@@ -12,9 +12,6 @@ from ldpkit.mechanisms.base import MAX_EPSILON, MIN_EPSILON
 GRID = [0.25, 0.5, 0.75, 1, 2, 4, 6, 10]
 
 
-# --- parameters -----------------------------------------------------------------------------------
-
-
 def test_parameters_of_the_specification():
     assert [OLH(100, e).g for e in GRID] == [2, 3, 3, 4, 8, 56, 404, 22027]
     assert [build("AOLH", 100, e, 1e-5).g for e in GRID] == [2, 3, 3, 4, 8, 56, 404, 22028]

@@ -94,8 +94,6 @@ def test_one_process_answers_for_all_inputs():
     assert len({program(value) for value in (0, 1, "x", 0)}) == 1
 
 
-# --- recordings ----------------------------------------------------------------------------------
-
 LEAK = Declared(lambda rs: np.array([r == 1 for r in rs]), "it is 1")
 
 

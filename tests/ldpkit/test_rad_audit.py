@@ -128,9 +128,6 @@ def test_too_good_reconstruction_proves_a_violation():
     assert "limit" not in row and "interval_low" not in row
 
 
-# --- noise for an accepted risk -----------------------------------------------------------------
-
-
 def risk_of(found, sensitivity=1.0):
     """The exact advantage (or the proven bound) that a calibration leads to."""
     m, none = found.m, found.knowledge == "none"
@@ -176,9 +173,6 @@ def test_printed_noise_of_dp_sgd_and_the_noise_that_suffices():
         assert found.noise == pytest.approx(2 * found.printed)
     noise = calibrate("dpsgd", 0.1, 10).noise
     assert calibrate("dpsgd", 0.1, 10, steps=400).noise == pytest.approx(2 * noise)
-
-
-# --- the commands ---------------------------------------------------------------------------------
 
 
 def test_rad_prints_the_exact_advantage(call):

@@ -192,8 +192,6 @@ def test_noise_behind_unequal_gaps_and_the_worst_spacing():
         assert form(gaps, scale) < form(np.full(5, 0.2), scale), (form, scale)
 
 
-# --- every exact and closed-form row of the oracle, to its printed digits -------------------------
-
 PROTOCOLS = {"GRR": GRR, "SS": FloorSS, "OUE": OUE}
 HOURS = adult_hours().to_numpy() / adult_hours().sum()
 TWO = np.r_[0.5, np.zeros(99), 0.5]

@@ -51,9 +51,6 @@ def doubled(v, rng):
     return [*map(int, flipped), own, two]
 
 
-# --- bets -----------------------------------------------------------------------------------------
-
-
 @hypothesis.settings(max_examples=60, deadline=None)
 @hypothesis.given(
     st.floats(0, 3), st.sampled_from([0.0, 0.1]), st.integers(2, 4),
@@ -175,8 +172,6 @@ def test_a_state_that_would_lead_outside_of_the_tables_is_refused(change):
         )
 
 
-# --- columns --------------------------------------------------------------------------------------
-
 POOL = [
     [1, 0, 1], [0, 0, 1], [1], [], [2, 3.5, 1e300], ["a", 1], {"a": 1.5, "b": "x "}, {"b": "y", "a": math.nan},
     {"b": None, "a": [1, 2.0]}, 3, 2**70, -7, 2.5, math.inf, "", "abc ", True, None, [[1, 2], [3]], 10**400,
@@ -214,9 +209,6 @@ def test_memory_is_bounded():
     assert sum(sides.size for _, sides in scores._memory) <= 4 * 2**13
     _, wide = course(lambda v, rng: rng.random(3000).tolist(), 400)
     assert sum(found.rows.size for found, _ in wide._memory[:1]) <= 2**20
-
-
-# --- models ---------------------------------------------------------------------------------------
 
 
 def table(*columns):
@@ -270,9 +262,6 @@ def test_trees_see_what_no_column_tells_alone():
     _models, held_out = fit(table(*bits, noise), (bits.sum(axis=0) % 2).astype(int))
     sides = bits.sum(axis=0) % 2
     assert (held_out[np.arange(4000), sides] > 0.5).mean() > 0.95
-
-
-# --- audits ---------------------------------------------------------------------------------------
 
 
 class Louder(GRR):

@@ -187,9 +187,6 @@ def test_any_event_of_key_value_records_can_be_bet_on():
     assert kept.status != "violation" and kept.lower > 0.5
 
 
-# --- what a verdict is ---------------------------------------------------------------------------
-
-
 def clear(values, rng):
     """Send the input itself."""
     return np.array(values)

@@ -47,9 +47,6 @@ def here(tmp_path, monkeypatch):
     sys.modules.pop("verdict_clients", None)
 
 
-# --- both directions ------------------------------------------------------------------------------
-
-
 def test_both_directions_share_alpha_and_the_first_keeps_its_counts():
     for faithful in (False, True):
         given = {"trials": 20_000, "seed": 3, "faithful": faithful, "pair": (2, 5)}
@@ -112,9 +109,6 @@ def test_several_pairs_and_attacks_divide_alpha_by_their_number(call):
     shown = call(text)[1]
     assert shown.count("at level 0.99, shared by 8 questions") == 4
     assert "2 against 3, and 3 against 2" in shown
-
-
-# --- inconclusive ---------------------------------------------------------------------------------
 
 
 def test_as_many_reports_as_it_says_would_be_enough():
@@ -189,9 +183,6 @@ def test_every_auditor_says_when_it_has_too_few_reports():
         assert "are needed" in weak.verdict, weak
         row = weak.row()
         assert (row["status"], row["verdict"]) == ("inconclusive", weak.verdict), weak
-
-
-# --- words and statuses ---------------------------------------------------------------------------
 
 
 def test_status_and_verdict_agree():

@@ -40,9 +40,6 @@ def test_lines_faults_flips_and_kills_in_short(tmp_path):
     assert sum(rows["kill of the installation"]) == 3 and len(rows) == 7
 
 
-# --- the harness itself can fail ------------------------------------------------------------------
-
-
 WRITES = """
 import os, sys
 sys.path.insert(0, sys.argv[1])

@@ -72,9 +72,6 @@ def client(folder, name, *options, before=""):
     )
 
 
-# --- whatever runs --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_a_client_of_one_value_is_interrupted_within_a_call(tmp_path, threads):
     with client(tmp_path, "slow", "--threads", threads) as process:
@@ -206,9 +203,6 @@ def test_a_caller_in_python_handles_interrupts_itself():
     )
 
 
-# --- on a terminal --------------------------------------------------------------------------------
-
-
 @contextlib.contextmanager
 def terminal(*command, cwd):
     """A process in a terminal, and a function that reads the terminal until a pattern was written
@@ -324,8 +318,6 @@ def test_workers_hear_no_interrupt_while_they_start(tmp_path):
             "ldpkit: interrupted after 0 of 2 cells, kept in grid.cells"
         )
 
-
-# --- killed: nobody is left to compute for --------------------------------------------------------
 
 ENDLESS = """
 import sys

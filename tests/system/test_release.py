@@ -43,8 +43,6 @@ BESIDE = {"sgd_cifar10_training"}
 """Tables whose record lies beside the other table of one run."""
 
 
-# --- archives ---------------------------------------------------------------------------------------
-
 IGNORED = [".git", *(ROOT / ".gitignore").read_text().replace("/", "").split()]
 
 
@@ -146,8 +144,6 @@ def test_the_notice_names_what_a_bundle_passes_on(tmp_path):
             pattern = name.parent / "*.txt"
             assert str(name) in notice or str(pattern) in notice, name
 
-
-# --- letters to maintainers -------------------------------------------------------------------------
 
 LETTER = """---
 published: {published}

@@ -114,9 +114,6 @@ def excused(known, values, problem):
     return bool(named and any(named[1] in pair for pair in pairs))
 
 
-# --- what a page suggests -------------------------------------------------------------------------
-
-
 def suggested(page):
     """Every item under "Try it": its text, and the runs it asks for; a parameter that is set twice
     makes two runs."""
@@ -144,8 +141,6 @@ def test_what_a_page_suggests_can_be_set(page):
         assert all(parameters.refuse(known, run) == [] for run in runs), item
         assert runs or not any(f"`{name}`" in item for name in known), f"sets nothing: {item}"
 
-
-# --- all of it ------------------------------------------------------------------------------------
 
 ALL = [(page, values) for page in NOTEBOOKS for values in variants(page)]
 ALL += [
