@@ -120,8 +120,7 @@ def lab(browser):
     """From `make lab` to the reader's own client refuted, typed at ten keys a second."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        server = Server(folder)
-        try:
+        with Server(folder) as server:
             page = browser.new_page(viewport={"width": 1280, "height": 900})
             page.goto(server.link)
             page.get_by_role("link", name="auditing your own mechanism").first.click()
@@ -136,8 +135,6 @@ def lab(browser):
             said = page.locator(".live-scratch .live-stdout").first
             said.wait_for(timeout=300_000)
             return time.perf_counter() - start, said.inner_text().strip()
-        finally:
-            server.stop()
 
 
 def main():

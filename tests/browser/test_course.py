@@ -7,28 +7,12 @@ import re
 
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
-from browser.conftest import HTML, PAGES, ROOT
+from browser.conftest import HTML, PAGES, ROOT, serious, themed
 from ldpbook import lessons
 
 LESSONS = lessons.lessons(ROOT)
 BOARD = ROOT / "_build" / "scoreboard.csv"
-
-
-def themed(page, theme):
-    page.add_init_script(
-        f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')"
-    )
-
-
-def serious(page):
-    found = Axe().run(page).response["violations"]
-    return [
-        (v["id"], [n["target"] for n in v["nodes"]][:3])
-        for v in found
-        if v["impact"] in ("serious", "critical")
-    ]
 
 
 def right(page, box):
@@ -122,12 +106,10 @@ def test_without_scripts_a_box_is_its_question_and_its_answer(browser):
     page.context.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize(
     "name", ["book/course/index", "book/course/coins", "book/course/teachers", "book/errata"]
 )
 def test_pages_of_the_course_pass_axe_and_fit_a_phone(page, site, name, theme):
-    themed(page, theme)
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{site}/{name}.html", wait_until="networkidle")
     for box in page.locator("[data-quiz]").all():
@@ -287,9 +269,7 @@ def test_rows_lead_to_their_figure_and_errata(page, board):
     assert (HTML / "book" / rows(page).first.locator("th a").first.get_attribute("href")).exists()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_explorer_passes_axe_and_fits_a_phone(page, site, theme):
-    themed(page, theme)
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{site}/book/scoreboard.html", wait_until="networkidle")
     page.wait_for_selector("[data-board][data-state=ready]")

@@ -88,6 +88,21 @@ def write(page, code, index=None):
     return cell
 
 
+def ran(page, code):
+    """Run code in that cell."""
+    cell = write(page, code)
+    cell.locator("textarea").press("Shift+Enter")
+    status(page, "Done")
+    return cell
+
+
+def stuck(page):
+    """Run what does not end in that cell."""
+    cell = write(page, "import time\nprint('waiting', flush=True)\ntime.sleep(600)")
+    cell.locator("textarea").press("Shift+Enter")
+    cell.locator(".live-stdout").wait_for()
+
+
 def test_the_link_opens_the_book_and_leaves_the_token_in_the_storage_of_its_tab_alone(page, live):
     page.goto(live.link)
     page.wait_for_function("location.hash === ''")
@@ -236,20 +251,14 @@ def test_cells_that_the_page_hides_run_too_in_their_order(ready):
 
 
 def test_interrupt_ends_a_long_cell_and_restart_forgets_everything(ready):
-    cell = write(ready, "import time\nprint('waiting', flush=True)\ntime.sleep(600)")
-    cell.locator("textarea").press("Shift+Enter")
-    cell.locator(".live-stdout").wait_for()
+    stuck(ready)
     assert ready.locator("#live-run-all").is_disabled()
     ready.click("#live-interrupt")
     assert status(ready, "Interrupted") == f"Interrupted at cell {cells()[1]['index'] + 1}."
-    write(ready, "waited = 1")
-    cell.locator("textarea").press("Shift+Enter")
-    status(ready, "Done")
+    ran(ready, "waited = 1")
     ready.click("#live-restart")
     status(ready, "Restarted")
-    write(ready, "print('waited' in globals())")
-    cell.locator("textarea").press("Shift+Enter")
-    status(ready, "Done")
+    cell = ran(ready, "print('waited' in globals())")
     assert cell.locator(".live-stdout").inner_text() == "False\n"
 
 
@@ -257,17 +266,13 @@ def test_a_kernel_that_dies_is_said_so_and_the_next_run_starts_another(ready):
     cell = write(ready, "import os\nos._exit(1)")
     cell.locator("textarea").press("Shift+Enter")
     assert "lost" in status(ready, "The ")
-    write(ready, "print('alive')")
-    cell.locator("textarea").press("Shift+Enter")
-    status(ready, "Done")
+    ran(ready, "print('alive')")
     assert cell.locator(".live-stdout").inner_text() == "alive\n"
 
 
 def test_leaving_the_page_stops_its_kernel(ready, live):
     before = running(live)
-    cell = write(ready, "1")
-    cell.locator("textarea").press("Shift+Enter")
-    status(ready, "Done")
+    ran(ready, "1")
     mine = running(live) - before
     assert len(mine) == 1
     ready.goto(f"{live.base}/static/book/intro.html")
@@ -302,9 +307,7 @@ def test_a_link_opened_in_a_new_tab_leads_to_a_page_that_runs(ready):
 @pytest.mark.parametrize("width", [390, 1280])
 def test_interrupt_can_be_clicked_wherever_the_page_stands(ready, width):
     ready.set_viewport_size({"width": width, "height": 800})
-    cell = write(ready, "import time\nprint('waiting', flush=True)\ntime.sleep(600)")
-    cell.locator("textarea").press("Shift+Enter")
-    cell.locator(".live-stdout").wait_for()
+    stuck(ready)
     hit = """part => {
         window.scrollTo({top: part * (document.documentElement.scrollHeight - innerHeight), behavior: 'instant'});
         const b = document.querySelector('#live-interrupt').getBoundingClientRect();
@@ -703,28 +706,19 @@ def test_jupyterlab_runs_a_cell_and_downloads_a_notebook_without_a_cookie(page, 
 
 
 def test_a_tab_whose_token_is_out_of_date_takes_that_of_a_tab_of_the_new_server(page, tmp_path):
-    first = Server(tmp_path)
-    try:
+    with Server(tmp_path) as first:
         old = enter(page.context.new_page(), first)
-    finally:
-        first.stop()
-    second = Server(tmp_path, port=first.port)
-    try:
+    with Server(tmp_path, port=first.port) as second:
         enter(page, second)
         old.reload()
         status(old, "Ready")
         assert old.evaluate("sessionStorage.getItem('live-token')") == second.token
-    finally:
-        second.stop()
 
 
 def test_an_idle_kernel_is_culled_and_a_stopped_server_is_said_so(page, tmp_path):
-    server = Server(tmp_path, "--idle", "10")
-    try:
+    with Server(tmp_path, "--idle", "10") as server:
         enter(page, server)
-        cell = write(page, "1")
-        cell.locator("textarea").press("Shift+Enter")
-        status(page, "Done")
+        cell = ran(page, "1")
         assert ended(server, running(server))
         cell.locator("textarea").press("Shift+Enter")
         page.wait_for_function(
@@ -734,8 +728,6 @@ def test_an_idle_kernel_is_culled_and_a_stopped_server_is_said_so(page, tmp_path
         write(page, "import time\ntime.sleep(600)")
         cell.locator("textarea").press("Shift+Enter")
         status(page, "Running")
-    finally:
-        server.stop()
     assert "make lab" in status(page, "The server does not answer")
     assert (
         page.locator("#live-run-all").is_enabled()
@@ -749,16 +741,12 @@ def test_a_session_leaves_no_word_in_the_terminal_but_that_it_ended(page, tmp_pa
     try:
         idle = enter(page.context.new_page(), server)
         enter(page, server)
-        cell = write(page, "print('ran')")
-        cell.locator("textarea").press("Shift+Enter")
-        status(page, "Done")
+        ran(page, "print('ran')")
         page.goto(f"{server.base}/lab/tree/{PAGE}.ipynb")
         page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
         page.goto(f"{server.base}/static/{PAGE}.html")
         status(page, "Ready")
-        cell = write(page, "import time\nprint('waiting', flush=True)\ntime.sleep(600)")
-        cell.locator("textarea").press("Shift+Enter")
-        cell.locator(".live-stdout").wait_for()
+        stuck(page)
     finally:
         server.process.send_signal(sent)
         rest = server.process.stdout.read()
@@ -775,27 +763,24 @@ def test_a_session_leaves_no_word_in_the_terminal_but_that_it_ended(page, tmp_pa
 
 def test_a_busy_kernel_ends_with_its_page_and_waits_with_a_page_that_waits(page, tmp_path):
     """A tab that crashed cannot say that it ends; its socket closes, whatever its cell prints."""
-    server = Server(tmp_path, "--idle", "10")
-    key = {"Authorization": f"token {server.token}"}
+    with Server(tmp_path, "--idle", "10") as server:
+        key = {"Authorization": f"token {server.token}"}
 
-    async def busy(kernel):
-        address = f"ws://127.0.0.1:{server.port}/api/kernels/{kernel}/channels"
-        way = await websocket.websocket_connect(httpclient.HTTPRequest(address, headers=key))
-        header = {"msg_id": "a", "msg_type": "execute_request", "username": "", "session": "a",
-                  "date": "2026-01-01T00:00:00Z", "version": "5.3"}  # fmt: skip
-        content = {"code": "while True:\n    print(1)", "silent": False, "store_history": False,
-                   "user_expressions": {}, "allow_stdin": False, "stop_on_error": True}  # fmt: skip
-        await way.write_message(json.dumps({"channel": "shell", "header": header, "metadata": {},
-            "parent_header": {}, "buffers": [], "content": content}))  # fmt: skip
-        while json.loads(await way.read_message())["header"]["msg_type"] != "stream":
-            pass
-        way.close()
+        async def busy(kernel):
+            address = f"ws://127.0.0.1:{server.port}/api/kernels/{kernel}/channels"
+            way = await websocket.websocket_connect(httpclient.HTTPRequest(address, headers=key))
+            header = {"msg_id": "a", "msg_type": "execute_request", "username": "", "session": "a",
+                      "date": "2026-01-01T00:00:00Z", "version": "5.3"}  # fmt: skip
+            content = {"code": "while True:\n    print(1)", "silent": False, "store_history": False,
+                       "user_expressions": {}, "allow_stdin": False, "stop_on_error": True}  # fmt: skip
+            await way.write_message(json.dumps({"channel": "shell", "header": header, "metadata": {},
+                "parent_header": {}, "buffers": [], "content": content}))  # fmt: skip
+            while json.loads(await way.read_message())["header"]["msg_type"] != "stream":
+                pass
+            way.close()
 
-    try:
         enter(page, server)
-        cell = write(page, "import time\nprint('waiting', flush=True)\ntime.sleep(600)")
-        cell.locator("textarea").press("Shift+Enter")
-        cell.locator(".live-stdout").wait_for()
+        stuck(page)
         held = running(server)
         made = urllib.request.Request(f"{server.base}/api/kernels", b"{}", key)
         left = json.load(urllib.request.urlopen(made))["id"]
@@ -803,14 +788,11 @@ def test_a_busy_kernel_ends_with_its_page_and_waits_with_a_page_that_waits(page,
             beside.submit(asyncio.run, busy(left)).result()
         assert ended(server, {left}) and running(server) == held
         assert status(page, "Running")
-    finally:
-        server.stop()
 
 
 def test_a_page_may_leave_before_its_kernel_answers(tmp_path):
-    server = Server(tmp_path)
-    key = {"Authorization": f"token {server.token}"}
-    try:
+    with Server(tmp_path) as server:
+        key = {"Authorization": f"token {server.token}"}
         made = urllib.request.Request(f"{server.base}/api/kernels", b"{}", key)
         kernel = json.load(urllib.request.urlopen(made))["id"]
         ways = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
@@ -831,6 +813,4 @@ def test_a_page_may_leave_before_its_kernel_answers(tmp_path):
             way.close()
         assert b" 101 " in ways[-1].recv(4096)  # the one that waits is let in
         ways[-1].close()
-    finally:
-        server.stop()
     assert server.log.read_text() == "" and server.process.returncode == 0

@@ -9,9 +9,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
-from browser.conftest import HTML, PAGES, ROOT, serve
+from browser.conftest import HTML, PAGES, ROOT, serious, serve
 from ldpbook import acronyms
 
 FIGURE_PAGE = "book/ldp_auditor/fig1"
@@ -25,28 +24,14 @@ SCANNED = [
 ]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", SCANNED)
 def test_axe_finds_no_serious_issue(page, site, name, theme):
-    page.add_init_script(
-        f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')"
-    )
     page.goto(f"{site}/{name}.html", wait_until="networkidle")
-    found = Axe().run(page).response["violations"]
-    serious = [
-        (v["id"], [n["target"] for n in v["nodes"]][:3])
-        for v in found
-        if v["impact"] in ("serious", "critical")
-    ]
-    assert serious == []
+    assert serious(page) == []
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", [FIGURE_PAGE, "book/kv_auditor/fig7", "book/course/grr"])
 def test_axe_finds_no_serious_issue_in_live_controls(page, live, name, theme):
-    page.add_init_script(
-        f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')"
-    )
     page.goto(live.link)
     page.goto(f"{live.base}/static/{name}.html")
     page.wait_for_function(
@@ -54,12 +39,7 @@ def test_axe_finds_no_serious_issue_in_live_controls(page, live, name, theme):
     )
     page.locator(".live-scratch").evaluate_all("all => all.forEach(d => d.open = true)")
     page.evaluate("document.querySelector('.live-chips button')?.click()")  # one that is out
-    found = Axe().run(page).response["violations"]
-    assert [
-        (v["id"], [n["target"] for n in v["nodes"]][:3])
-        for v in found
-        if v["impact"] in ("serious", "critical")
-    ] == []
+    assert serious(page) == []
 
 
 def test_a_plain_host_shows_no_live_control_and_asks_for_no_server(page, site):

@@ -413,7 +413,6 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
         ("audit: rad\nseed: -1\ngrid: {m: [4]}\n", "seed must be an integer >= 0, got -1"),
         ("audit: rad\nseed: 1\nseed: 2\n", "key 'seed' is given twice"),
         ("audit: rad\nseed: 1\ngrid: {m: []}\n", "grid must hold at least one cell, got {'m': []}"),
-        ("audit: rad\nseed: 1\ngrid: {}\n", "grid must hold at least one cell, got {}"),
         (
             "audit: rad\nseed: 1\ngrid: 4\n",
             "grid must map parameters to lists of values, or list cells, got 4",
@@ -441,35 +440,14 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
             RAD + "fixed: {alpha: 2}\n",
             "cell {'mechanism': 'GRR', 'm': 4, 'epsilon': 1, 'alpha': 2}: alpha must be a number in [1e-100, 1), got 2",
         ),
-        (RAD + "fixed: {runs: 0}\n", "runs must be an integer >= 1, got 0"),
         (RAD + "out: 4\n", "out must be the name of a file, got 4"),
         (
             "audit: rad\nseed: 1\ngrid: {m: [4]}\n",
             "cell {'m': 4}: audit rad needs mechanism, epsilon",
         ),
         (
-            "audit: audit\nseed: 1\ngrid: {mechanism: [OEU], k: [4], epsilon: [1]}\n",
-            "got 'OEU'; did you mean 'OUE'?",
-        ),
-        (
-            "audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1], trails: [5]}\n",
-            "got 'trails'; did you mean 'trials'?",
-        ),
-        (
-            "audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1, 31]}\n",
-            "epsilon must be a number in [1e-06, 30], got 31",
-        ),
-        (
             "audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1], omega: [2]}\n",
             "OUE does not take omega",
-        ),
-        (
-            "audit: kv\nseed: 1\ngrid: {mechanism: [PCKV-UE], k: [4], epsilon: [1], user: [9]}\n",
-            "got 'user'; did you mean 'users'?",
-        ),
-        (
-            "audit: kv\nseed: 1\ngrid: {mechanism: [CPP-UE], k: [1], epsilon: [1], auditor: [skv], squads: [[-1, 1]]}\n",
-            "squads must",
         ),
         (
             "audit: kv\nseed: 1\ngrid: {mechanism: [CPP-UE], k: [1], epsilon: [1], minimum: [0]}\n",
@@ -478,10 +456,6 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
         (
             "audit: gradient\nseed: 1\ngrid: {adversary: [dummy], epsilon: [1], trials: [3]}\n",
             "trials must be even",
-        ),
-        (
-            "audit: gradient\nseed: 1\ngrid: {adversary: [file], epsilon: [1], pairs: [a.npz], dimension: [3]}\n",
-            "dimension belongs to the adversary",
         ),
         (
             "audit: shuffle\nseed: 1\ngrid: {epsilon: [2], clients: [10]}\n",
