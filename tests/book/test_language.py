@@ -20,17 +20,9 @@ LIMITS = {
 } | {
     f"book/{name}": {"openings": 0, "terms": 0, "share": 0.012}
     for name in (
-        "background",
-        "course",
-        "developers",
-        "explore",
-        "kv_auditor",
-        "ldp_auditor",
-        "ldp_sgd",
-        "rad",
-        "refinement",
-        "released",
-    )
+        "background course developers explore kv_auditor ldp_auditor ldp_sgd rad refinement"
+        " released"
+    ).split()
 }
 
 LONG = " ".join(["word"] * language.LONGEST)

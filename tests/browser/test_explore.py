@@ -143,20 +143,7 @@ def test_drawn_addresses_break_no_explorer(page, site, name):
 def test_drawn_addresses_break_no_scoreboard(page, site):
     page.goto(f"{site}/book/scoreboard.html", wait_until="load")
     page.wait_for_selector("[data-board][data-state=ready]")
-    keys = [
-        "q",
-        "type",
-        "paper",
-        "item",
-        "protocol",
-        "verdict",
-        "how",
-        "kind",
-        "sort",
-        "axis",
-        "page",
-        "row",
-    ]
+    keys = "q type paper item protocol verdict how kind sort axis page row".split()
     for asked in drawn_addresses(keys, 1):
         page.evaluate("hash => { location.hash = hash; }", f"board:{asked}")
         drawn(page)

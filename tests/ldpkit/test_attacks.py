@@ -59,8 +59,6 @@ def test_exact_rates_equal_the_oracle():
 
 
 DOMAINS, EPSILONS = [2, 3, 10, 100], [0.5, 3.0]
-FAMILY = 1e-4
-COMPARISONS = len(EVERY) * len(DOMAINS) * len(EPSILONS) * 2 * 2  # two attacks; two inputs
 
 
 def test_neither_order_of_the_pair_is_favoured_and_wrong_guesses_are_spread_evenly():

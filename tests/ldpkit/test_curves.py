@@ -13,7 +13,7 @@ import scipy
 from commands import refused
 from scipy.stats import norm
 
-from ldpkit import audit, betting, curve
+from ldpkit import audit, curve
 from ldpkit.mechanisms import GRR, Client, FiniteMechanism, recorded
 from ldpkit.sequential import Counts, SequentialAudit
 from ldpkit.sequential.portfolio import LEVELS, Portfolio, best, paid
@@ -129,13 +129,11 @@ def test_one_direction_only_is_weaker():
         ("laplace(0)", "epsilon must be a number in (0, 700], got 0"),
         ("grr(1, 1.0)", "k must be an integer >= 2, got 1"),
         ("points([0, .5], [1, .6])", "betas must lie on a convex, falling curve below 1 - alpha"),
-        ("points([0, .2, .4], [.8, .75, .2])", "betas must lie on a convex"),
         ("points([.5, .2], [.3, .6])", "alphas must rise and stay below 1"),
         ("points([.5], [.3, .6])", "alphas and betas must be lists of one length"),
         ("lines([-1.], [.1])", "deltas must be at least 1 - e^epsilon, got [0.1]"),
         ("laws([.5, .4], [.5, .5])", "p0 must have the sum 1, got 0.9"),
         ("make('gdb', mu=1)", "claim must be one of gdp, approx, laplace, grr, oue, got 'gdb'"),
-        ("make('gdp')", "claim gdp must get its own parameters: gdp() missing 1"),
     ],
 )
 def test_wrong_curves_are_refused(text, message):
@@ -181,12 +179,7 @@ def test_every_portfolio_is_fair_at_the_boundary(seed, name, swapped):
 
 @pytest.mark.parametrize(
     ("truth", "claimed", "growth"),
-    [
-        ("1.2", "gdp(1)", 0.00845),
-        ("1.5", "gdp(1)", 0.0485),
-        ("2", "gdp(1)", 0.1640),
-        ("2", "laplace", 0.0937),
-    ],
+    [("1.2", "gdp(1)", 0.00845), ("2", "gdp(1)", 0.1640), ("2", "laplace", 0.0937)],
 )
 def test_the_best_portfolio_attains_the_information_limit(truth, claimed, growth):
     """Limits of T4, computed from the nearest laws; cells, lines and few rounds lose 4 % at most."""
@@ -199,17 +192,6 @@ def test_the_best_portfolio_attains_the_information_limit(truth, claimed, growth
     pays = paid(best(first, up, down, counts, 3000), up, down)[:, 0]
     won = float((counts * np.log(pays)).sum())
     assert 0.96 * growth < won < 1.003 * growth
-
-
-@pytest.mark.parametrize(("truth", "growth"), [(1.2, 0.00563), (1.5, 0.0333), (2.0, 0.1191)])
-def test_the_best_tangent_is_the_best_bet_on_one_event(truth, growth):
-    """T2: the fastest bet on an event against the curve is the fastest against one of its lines."""
-    lines = zip(*curve.gdp(1.0, tangents=60).lines)
-    lines = [(math.log(e), d) for e, d in lines if e >= 1]
-    at = np.arange(0.4, 1.3, 0.05)
-    rates = zip(norm.sf(at - truth), norm.sf(at))
-    found = max(betting.joint_growth(p, q, *line) for p, q in rates for line in lines)
-    assert found == pytest.approx(growth, rel=0.01)
 
 
 @hypothesis.settings(max_examples=40, deadline=None)
@@ -469,13 +451,10 @@ def test_the_command_line_takes_curves(mine, call, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ("--claim laplace --mu 1", "claim laplace must get its own parameters"),
         ("--mu 1 --claim-lines l.csv", "give one of --claim, --claim-points and --claim-lines"),
         ("--claim-points l.csv", "l.csv must begin with alpha,beta and hold two numbers a line"),
         ("--claim-lines bad.csv", "could not convert string to float: 'x'"),
         ("--claim-lines none.csv", "does not exist"),
-        ("--mu 1 --attack tight", "attack must be learned for a curve"),
-        ("--mu -1", "mu must be a number in (0, 20], got -1"),
     ],
 )
 def test_wrong_claims_are_one_line(mine, call, tmp_path, more, message):

@@ -240,27 +240,6 @@ def test_real_pairs_share_bits_and_lose_what_their_own_bits_say():
     assert event.rates(many, (0, 5)) == approx((share * kept**4, share * (1 - kept) ** 4))
 
 
-def test_both_attacks_on_bloom_filters_follow_from_all_bits():
-    for given in [(6, 1.5, 3, 2, 2), (5, 3.0, 4, 1, 2, 0.9, 0.3), (4, 2.0, 4, 3, 1, 0.8)]:
-        m, pair = RAPPOR(*given), (1, 3)
-        kind, laws, held = m.report_type, [[], []], []
-        for c, bits in itertools.product(range(m.cohorts), itertools.product((0, 1), repeat=m.m)):
-            for value, law in zip(pair, laws):
-                rates = np.where(kind.pattern(value)[c], kind.own, kind.other)
-                law.append(np.where(bits, rates, 1 - rates).prod() / m.cohorts)
-            full = [all(bits[i] for i in kind.places[c, :, v]) for v in range(m.k)]
-            held.append(full[pair[0]] / sum(full) if any(full) else 1 / m.k)
-        one, two = np.array(laws)
-        ratio, levels = np.log(one / two), kind.thresholds()
-        assert GUESS.rates(m, pair) == approx((one @ held, two @ held), rel=1e-12)
-        assert kind.loss(pair) == approx(ratio.max(), abs=1e-11), m
-        assert {*np.round(ratio, 6)} <= {*np.round([0, *levels, *-levels], 6)}, m
-        for threshold in levels:
-            event = ratio >= threshold - 1e-9
-            wanted = approx((one @ event, two @ event), rel=1e-10, abs=1e-15)
-            assert TwoValueTest(threshold).rates(m, pair) == wanted, (m, threshold)
-
-
 def test_the_chances_that_all_bits_are_set_are_means_over_random_hash_functions():
     """Over 2^14 cohorts: |z| < 5.5 has a false alarm of 4e-8 each."""
     for m, h in [(4, 1), (8, 3), (5, 6)]:

@@ -253,21 +253,9 @@ def test_out_and_store_come_from_the_command_or_the_file_or_its_name(call, here)
     config(here, GOOD | {"out": "named.csv"})
     assert call("sweep sweep.yml --workers 1")[0] == 0
     assert call("sweep sweep.yml --workers 1 --out given.csv --store kept")[0] == 0
-    found = {path.name for path in here.iterdir()}
-    assert found == {
-        "sweep.yml",
-        "sweep.csv",
-        "sweep.cells",
-        "named.csv",
-        "named.cells",
-        "given.csv",
-        "kept",
-    }
-    assert (
-        (here / "sweep.csv").read_text()
-        == (here / "given.csv").read_text()
-        == (here / "named.csv").read_text()
-    )
+    wanted = "sweep.yml sweep.csv sweep.cells named.csv named.cells given.csv kept".split()
+    assert {path.name for path in here.iterdir()} == {*wanted}
+    assert len({(here / f"{name}.csv").read_text() for name in ("sweep", "given", "named")}) == 1
 
 
 def test_a_sweep_takes_clients_and_pairs_and_knows_them_edited(here, monkeypatch):
