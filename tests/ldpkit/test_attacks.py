@@ -58,9 +58,6 @@ def test_exact_rates_equal_the_oracle():
             assert found == approx(printed, abs=0.5001 * unit(printed, 8) if printed else 0), row
 
 
-DOMAINS, EPSILONS = [2, 3, 10, 100], [0.5, 3.0]
-
-
 def test_neither_order_of_the_pair_is_favoured_and_wrong_guesses_are_spread_evenly():
     for label in EVERY:
         m, n = build(label, 10, 1.0), 60_000

@@ -154,17 +154,8 @@ def test_the_command_line_says_seed(tmp_path, monkeypatch, capfd):
     for answer, status in ((NOISY, 1), ("random.random()", 4)):
         program(tmp_path, answer, "random.seed(1)")
         with pytest.raises(SystemExit) as ended:
-            main(
-                [
-                    "audit",
-                    "--command",
-                    f"{sys.executable} client.py",
-                    "--inputs",
-                    "[0, 1]",
-                    "--epsilon",
-                    "1",
-                ]
-            )
+            given = "--inputs [0,1] --epsilon 1".split()
+            main(["audit", "--command", f"{sys.executable} client.py", *given])
         assert ended.value.code == status and "seed" in capfd.readouterr().out.splitlines()[-1]
 
 

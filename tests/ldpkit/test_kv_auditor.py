@@ -14,7 +14,6 @@ import pytest
 from laws import DATA
 from scipy import stats
 
-from ldpbook.paper_values import load
 from ldpkit.attacks import Guess
 from ldpkit.auditors import KVAudit, audit_distributions, audit_kv
 from ldpkit.auditors.count_ratio import ESTIMATORS, statistic
@@ -156,11 +155,6 @@ def test_frequency_protocols_under_both_auditors():
                 audit_distributions(*laws, guess=guess, alpha=0.05, seed=s) for s in range(RUNS)
             ]
             near_the_oracle(pd.DataFrame([r.row() for r in results]), row, joint=6.0)
-
-
-def printed(item, series):
-    table = load("kv_auditor")
-    return table[(table["item"] == item) & (table["series"] == series)]
 
 
 def test_golden_limits():

@@ -17,7 +17,7 @@ from ldpkit.auditors import audit, expected
 from ldpkit.mechanisms import GRR, OUE, RSFD, SUE
 from ldpkit.mechanisms.composite import BASES
 
-GUESS, TIGHT = attacks.ATTACKS["guess"], attacks.ATTACKS["tight"]
+GUESS = attacks.ATTACKS["guess"]
 ROWS = [row for row in table("exact_more") if row["mechanism"].startswith("RS+FD")]
 EVENTS = [row for row in table("tight_more") if row["mechanism"].startswith("RS+FD")]
 MIXED = (3, 2, 7)

@@ -111,18 +111,11 @@ def environment():
 
 def pytest_in(folder, *options):
     """Run pytest in a folder, with this plugin alone."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "ldpkit.testing.plugin",
-    ]
+    plugins = "-m pytest -p no:cacheprovider -p ldpkit.testing.plugin".split()
+    command = [sys.executable, *plugins, *options]
     alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     ended = subprocess.run(
-        [*command, *options], cwd=folder, env=environment() | alone, text=True, capture_output=True
+        command, cwd=folder, env=environment() | alone, text=True, capture_output=True
     )
     return ended.returncode, ended.stdout + ended.stderr
 
@@ -158,12 +151,8 @@ def test_pytest_starts_as_fast_with_the_plugin(project):
     new = subprocess.run(
         [sys.executable, "-c", code], env=environment(), text=True, capture_output=True, check=True
     ).stdout
-    assert {name.partition(".")[0] for name in new.split()} <= {
-        "ldpkit",
-        "typing",
-        "_typing",
-        "collections",
-    }
+    known = {"ldpkit", "typing", "_typing", "collections"}
+    assert {name.partition(".")[0] for name in new.split()} <= known
 
 
 def test_the_steps_of_the_action_run(project):

@@ -50,13 +50,12 @@ DOMAINS = [25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10_000]
 BUDGETS = np.arange(0.5, 10.1, 0.25).tolist()
 PROTOCOLS = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "ASS", "AUE", "ALH", "ATHE"]
 PAPER = {"grid": "published", "law": "published"}
-ASR, MSE = 4e-7, 1.31e-6  # error of a published point: absolute, relative
 NAMED = {"SS": "omega", "SUE": "p", "OUE": "p", "BLH": "g", "OLH": "g", "THE": "theta"}
 NAMED |= {kind.adaptive.name: kind.parameter for kind in FAMILIES.values()}
 
 
 @functools.cache
-def everything(law="published", grid="published"):
+def everything(law, grid):
     """Scores of all protocols over the paper's domains and budgets, by (mechanism, k, epsilon)."""
     rows = refine_table(PROTOCOLS, DOMAINS, BUDGETS, law=law, grid=grid)
     return rows.set_index(["mechanism", "k", "epsilon"]).sort_index()
@@ -358,7 +357,7 @@ def test_select_equals_a_reading_by_hand():
             assert strategy != "weighted" or not beaten(points, found)
 
 
-def test_the_front_equals_the_comparison_of_all_pairs_and_a_scan():
+def test_the_front_equals_the_comparison_of_all_pairs():
     for d in (2, 3):
         generator = np.random.default_rng(d)
         sizes = [1, 2, 3, 10, 60] * 20
@@ -366,14 +365,6 @@ def test_the_front_equals_the_comparison_of_all_pairs_and_a_scan():
         for points in [*map(np.float64, tied), np.random.default_rng(5).random((300, d))]:
             wanted = [i for i in range(len(points)) if not beaten(points, i)]
             assert nondominated(points).tolist() == wanted
-    for family in FAMILIES:
-        points = front(family, 100, 4.0, **PAPER).objectives()
-        kept, best = [], math.inf
-        for i in sorted(range(len(points)), key=lambda i: tuple(points[i])):
-            if points[i, 1] < best:
-                kept.append(i)
-                best = points[i, 1]
-        assert nondominated(points).tolist() == sorted(kept), family
     ramp = np.arange(300_000.0)  # comparing all pairs would take 10^11 steps
     assert nondominated(np.column_stack([ramp, ramp[::-1], ramp])).size == ramp.size
     assert nondominated(np.column_stack([ramp, ramp, -ramp])).size == ramp.size

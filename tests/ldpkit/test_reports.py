@@ -15,7 +15,7 @@ from ldpkit.auditors import audit
 from ldpkit.mechanisms import CMS, HR, Chained, FrequencyOracle, LocalRandomizer, Repeated
 from ldpkit.reports import ReportType
 
-GUESS, TIGHT = Guess(), TwoValueTest()
+GUESS = Guess()
 
 
 def rng(*seed):
