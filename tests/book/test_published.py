@@ -316,8 +316,7 @@ def test_a_statement_about_cells_that_are_not_there_or_not_the_papers_records_no
 
 
 def test_one_rare_event_is_judged_by_its_probability_and_not_by_standard_errors():
-    """Five runs of 10^6 reports of which one in 10^8 errs: a single error is 8 standard errors off,
-    and likely enough."""
+    """One error in five runs of 10^6 reports is 8 standard errors off, and likely enough."""
     run = {
         "mechanism": "BLH", "k": 2, "epsilon": 1.0, "trials": 10**6, "exact_tpr": 1 - 6e-9,
         "exact_fpr": 6e-9, "exact_epsilon_emp": 12.02, "exact_sd": 0.017, "tp": 10**6,

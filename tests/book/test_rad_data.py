@@ -26,8 +26,7 @@ def idx(array):
 
 @pytest.fixture
 def originals():
-    """Small files in the originals' formats: three training and two test images, three and one
-    records."""
+    """Small files in the originals' formats: three training and two test images, 3 + 1 records."""
     rng = np.random.default_rng(1)
     arrays = {
         "train-images-idx3-ubyte.gz": rng.integers(0, 256, (3, 28, 28), np.uint8),

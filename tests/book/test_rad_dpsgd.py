@@ -55,8 +55,7 @@ def gradient(weights, x, y):
 
 
 def reference(m, truth, rng):
-    """One training run written out: log-likelihoods from residuals, no low-rank products, no
-    stacking."""
+    """One training run written out: log-likelihoods from residuals, without low-rank products."""
     x, y = (np.concatenate([a, b]) for a, b in zip(m.known, m.candidates))
     (n, d), first = x.shape, len(m.known[1])
     edge, ppf = scipy.stats.norm.cdf(-2), scipy.stats.norm.ppf
@@ -115,8 +114,7 @@ def test_counted_and_posterior_advantage_agree_and_side_knowledge_only_helps(run
 
 
 def test_likelihoods_are_calibrated(runs):
-    """The inverse temperature that explains the true records best is 1, within 4 standard errors
-    (Fisher information)."""
+    """The inverse temperature that explains the true records best is 1 (Fisher information)."""
     truth, loglik = runs[0], runs[1]["loglik"]
 
     def slope(beta):

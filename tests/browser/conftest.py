@@ -65,8 +65,7 @@ def browser():
 
 @pytest.fixture
 def page(browser):
-    """A page that remembers its console's errors and every address it asked that is not on this
-    machine."""
+    """A page that remembers errors of its console and addresses outside of this machine."""
     context = browser.new_context(viewport={"width": 1300, "height": 900})
     page = context.new_page()
     page.outside, page.errors = [], []

@@ -46,8 +46,6 @@ def test_every_explorer_has_a_page_in_the_table_of_contents():
 
 @pytest.mark.parametrize("name", EXPLORERS)
 def test_every_control_works_by_keyboard_and_is_kept_in_the_address(page, site, name):
-    """Each control that is reached with Tab changes with an arrow key or Space; the address gives
-    the same state to somebody else."""
     explorer = opened(page, f"{site}/book/explore/{name}.html")
     first, reached = pictures(page), []
     explorer.evaluate("e => { e.tabIndex = -1; e.focus(); }")
@@ -120,8 +118,7 @@ def drawn_addresses(keys, seed, n=80):
 
 @pytest.mark.parametrize("name", EXPLORERS)
 def test_drawn_addresses_break_no_explorer(page, site, name):
-    """What is not possible is not taken: every control says what it said at the start, or a value
-    that it offers."""
+    """What is not possible is not taken: controls keep their values, or take what they offer."""
     explorer = opened(page, f"{site}/book/explore/{name}.html")
     fields = explorer.locator(":is(input, select)")
     offered = fields.evaluate_all(
@@ -232,8 +229,7 @@ def streamed(page, pairs):
 
 
 def test_the_faulty_release_is_refuted_and_the_honest_client_is_not(page, site):
-    """Seed 1. An honest client would be refuted with probability 0.01 at most, at a fixed seed
-    never or always; the faulty one leaks 1.68."""
+    """Seed 1, at which the honest client is not refuted; the faulty one leaks 1.68."""
     opened(page, f"{site}/book/explore/promise.html#promise:speed=10000")
     streamed(page, 5000)
     assert page.locator(".ex-verdict").get_attribute("data-tone") == ""

@@ -157,8 +157,6 @@ def test_search_shows_the_name_of_a_page_and_what_a_short_name_stands_for(page, 
 
 
 def test_questions_are_read_as_pages_are(page, site):
-    """The two halves of the search, in Python and in the browser, agree on every word of three long
-    pages."""
     page.goto(f"{site}/search.html")
     text = "\n".join(
         (ROOT / "book" / name).read_text() for name in ("errata.md", "notation.md", "intro.md")

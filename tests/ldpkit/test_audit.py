@@ -179,8 +179,7 @@ def test_hashing_without_noise_claims_nothing_and_violates_nothing():
 
 
 def test_how_many_reports_are_needed_is_said_from_the_law_where_there_is_one():
-    """Not from the few times that a rare event was seen: the advice would grow with whoever takes
-    it."""
+    """Not from the few times that a rare event was seen."""
     for trials in (10, 300, 5000, 30_000):
         asked = Audit(PM(1.0), "tight", trials=trials, pair=(0, 0.001))
         said = re.search(r"about ([\d,]+) reports", asked.run()[0].inconclusive)

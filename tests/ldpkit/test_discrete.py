@@ -64,8 +64,7 @@ class Ways:
         return bool(self.fork([1 - stays, stays])), state
 
     def of(self, sampler, *given, rounds=False):
-        """Mass of each outcome, of a sampler with `rounds` in its first one; `open` is the mass of
-        the ways that are too long."""
+        """Mass of each outcome in a first round, if there are any; `open` is of longer ways."""
         found, self.tape, self.open = {}, [], 0.0
         while True:
             self.path, self.mass, self.signs = [], 1.0, 0 if rounds else -math.inf

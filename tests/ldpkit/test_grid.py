@@ -33,8 +33,7 @@ def rng(*seed):
 
 
 def fine_digits(mechanism, n, *seed):
-    """How many of n reports have digits below 2^-53 in the number of value 0, if they are about
-    value 1 and about value 0."""
+    """How many of n reports about 1, and about 0, have digits below 2^-53 in the number of 0."""
     made = (mechanism.perturb(np.full(n, v), rng(*seed, v))[:, 0] for v in (1, 0))
     return [int(np.count_nonzero(lattice(y))) for y in made]
 
@@ -166,8 +165,7 @@ def test_what_rounding_leaves_is_stated_and_small():
 
 def test_a_gradient_shows_in_the_digits_of_a_sum_and_not_on_the_grid():
     def digits(mechanism, seed):
-        """How many reports have fine digits in a number that is noise alone, and in one to which a
-        gradient was added."""
+        """Reports with fine digits in a number that is noise alone, and in one of a gradient."""
         gradients = np.zeros((2, n, 8))
         gradients[0, :, 1] = gradients[1, :, 0] = 1
         made = (mechanism.perturb(g, rng(seed, i))[:, 0] for i, g in enumerate(gradients))

@@ -22,8 +22,7 @@ PREFIX = {"attacks.base": "reading", "attacks.gradient": "crafts", "auditors.gra
 
 
 def spaces():
-    """Modules of the package by the name that the table uses: the last part, but for those that
-    share one."""
+    """Modules by the last part of their name, but for those that share one."""
     found = {}
     for module in pkgutil.walk_packages(ldpkit.__path__):
         name = module.name
@@ -587,8 +586,7 @@ MISSING = (FileNotFoundError,)  # no such folder: documented as what it is
 
 
 def refusal(text, message):
-    """What is wrong with the error that an expression raises; nothing if it is one that names
-    parameter, value and range."""
+    """What is wrong with an error; nothing if it names parameter, value and range."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a warning on the way would be a second message
         try:

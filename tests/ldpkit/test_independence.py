@@ -172,8 +172,7 @@ class Sign(ReportType):
 
 @dataclass(frozen=True)
 class Hadamard(FrequencyOracle):
-    """A row of a Hadamard matrix and one randomised sign: a kind of report that no attack here
-    knows."""
+    """A row of a Hadamard matrix and one randomised sign, which no attack here knows."""
 
     k: int
     epsilon: float
@@ -360,9 +359,6 @@ def test_a_recording_is_audited_and_the_missing_calls_are_said():
 
 
 def test_honest_clients_are_left_alone():
-    """Every registered kind of report that a client may have, and mechanisms with a replaced but
-    honest client."""
-
     class Passed(SHE):
         def perturb(self, values, rng):
             return super().perturb(values, rng)

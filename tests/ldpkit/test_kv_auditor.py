@@ -43,8 +43,7 @@ def cells(epsilon, given):
 
 
 def near_the_oracle(runs, row, joint=5.0):
-    """Whether the mean of our runs, the valid bound and the limit agree with one row of the
-    table."""
+    """Compare the mean of our runs, the valid bound and the limit with one row of the table."""
     spread = joint * math.sqrt(2 / RUNS)
     if not math.isnan(row["sd"]):
         sd = max(row["sd"], runs["epsilon_emp"].std())
@@ -56,8 +55,7 @@ def near_the_oracle(runs, row, joint=5.0):
 
 
 def last_round(mechanism, ownership, value):
-    """Law of the first and the last bit after all rounds, of users who hold the value or nothing
-    and of noise-free means."""
+    """Law of the first and the last bit after all rounds with noise-free means."""
     means = None
     for _ in range(mechanism.rounds):
         owners, others = (
@@ -116,8 +114,7 @@ def test_every_round_is_that_of_the_table(item, series, given):
 
 @pytest.mark.parametrize("buckets, ownership", [(4, 0.5), (4, 0.75), (8, 0.5), (16, 0.5)])
 def test_figure_7c_limits_and_what_noisy_means_add(buckets, ownership):
-    """The table's VKV rows fix the broadcast means at their noise-free values; those of an audit
-    are estimated."""
+    """The table fixes the broadcast means at their noise-free values."""
     rows = oracle("fig7c")
     rows = rows[rows["series"] == f"VKV b={buckets} own={ownership}"]
     assert len(rows) == 8
@@ -269,8 +266,7 @@ COVERED = {
 def test_in_a_thousand_audits_the_valid_bounds_exceed_the_truth_at_most_as_often_as_stated(
     estimator, alpha
 ):
-    """If each of the 1,000 audits fails with probability alpha, more failures than allowed here
-    have probability 1e-6."""
+    """More failures than allowed here have probability 1e-6."""
     failed = audits = 0
     for name, (first, second, truth) in COVERED.items():
         for seed in range(112):

@@ -45,8 +45,7 @@ def test_rates_run_from_those_of_the_first_report_to_those_of_the_permanent_roun
 
 
 def enumerated(m):
-    """Supports of all sequences of reports, array (sequences, tau, k), and their laws under either
-    audited value."""
+    """Supports of all sequences of reports, (sequences, tau, k), and their laws."""
     k, (keep, flip), single = m.k, m.second, m.protocol == "GRR"
     states = np.eye(k, dtype=int) if single else np.array([*itertools.product([0, 1], repeat=k)])
 

@@ -80,8 +80,7 @@ def test_the_sampled_attribute_is_reported_at_the_amplified_budget():
 
 
 def components(mechanism, j):
-    """Reports of attribute j as rows of bits, their law for every value if sampled, and their law
-    if fake."""
+    """Reports of attribute j as rows of bits, their law for every value, and if fake."""
     size, base = mechanism.sizes[j], mechanism.attribute(j)
     if mechanism.base == "GRR":
         reports = np.eye(size, dtype=int)

@@ -163,8 +163,7 @@ def test_other_bad_recordings(tmp_path):
 
 
 def test_long_recordings_are_streamed(tmp_path):
-    """Two files of 100,000 lines; what is held at a time does not grow with them: as text
-    they would be 10 MB."""
+    """What is held of 100,000 lines does not grow with them: as text they would be 10 MB."""
     import tracemalloc
 
     one, two = (tmp_path / name for name in ("a.jsonl", "b.jsonl"))

@@ -70,8 +70,7 @@ def each(names):
 
 @functools.cache
 def seeds(k, g):
-    """One real hash seed for every function from 0..k-1 to 0..g-1, in the order of
-    `itertools.product`."""
+    """One real hash seed for every function from 0..k-1 to 0..g-1, in the order of `product`."""
     found, seed = {}, 0
     while len(found) < g**k:
         found.setdefault(tuple(int(hash_cell(v, seed, g)) for v in range(k)), seed)
@@ -80,8 +79,7 @@ def seeds(k, g):
 
 
 def single(m):
-    """Reports of one user as `perturb` returns them for one, and their probabilities, one row per
-    value."""
+    """Reports of one user as `perturb` returns them, and their probabilities, a row per value."""
     if m.report == "hash":  # a uniform function, and its cell of the value, kept or replaced
         maps = np.array(list(itertools.product(range(m.g), repeat=m.k)))
         pairs = np.array(list(itertools.product(range(len(maps)), range(m.g))))
@@ -161,8 +159,7 @@ def chained(m):
 
 
 def outputs(m):
-    """All inputs of one user, all reports, and the law: one row per input, one column per
-    report."""
+    """All inputs of one user, all reports, and the law: a row per input, a column per report."""
     values = list(range(m.report_type.k))
     if isinstance(m, Chained):
         return values, *chained(m)
@@ -296,8 +293,7 @@ def test_no_report_tells_more_than_epsilon_and_tight_mechanisms_use_it_up(name, 
 
 @each([name for name in LISTED if name != "LHO"])
 def test_the_loss_that_a_kind_states_is_that_of_its_likeliest_report(name, data):
-    """Of all reports, listed one by one, for any pair of values; and no loss means that no report
-    tells them apart."""
+    """For any pair of values; no loss means that no report tells them apart."""
     m = make(name, **data.draw(parameters(name)))
     inputs, _, law = outputs(m)
     pair = data.draw(st.sampled_from(list(itertools.permutations(range(m.report_type.k), 2))))
@@ -388,8 +384,7 @@ def truth(m, record):
 
 @each(LISTED)
 def test_the_expectation_of_the_estimate_is_the_truth(name, data):
-    """Estimates are means over users, so one user decides; the buckets a user does not show are
-    left to the others."""
+    """One user decides, as estimates are means; buckets not shown are left to others."""
     m = make(name, **data.draw(parameters(name)) | ({} if name != "FaultyUE" else {"epsilon": 1.0}))
     inputs, reports, law = outputs(m)
     found = np.array([m.estimate(report) for report in reports])
@@ -406,8 +401,7 @@ def test_the_expectation_of_the_estimate_is_the_truth(name, data):
 @PROPERTY
 @given(st.sampled_from(NOISY[:3]), st.floats(0.1, 1), st.floats(1e-6, 0.1), st.integers(0, 2))
 def test_noise_has_mean_zero(name, epsilon, delta, value):
-    """The client adds a symmetric noise to the one-hot vector and the server averages: mirrored
-    reports mean the truth."""
+    """Noise is symmetric and the server averages: mirrored reports mean the truth."""
     m = make(name, k=3, epsilon=epsilon, **({} if name == "SHE" else {"delta": delta}))
     own = np.eye(3)[value]
     noise = m.perturb([value] * 4, np.random.default_rng(1)) - own
@@ -423,8 +417,7 @@ def test_noise_has_mean_zero(name, epsilon, delta, value):
     rho=st.floats(0, 1),
 )
 def test_a_randomised_gradient_has_the_clipped_one_as_its_mean(cls, d, epsilon, rho):
-    """Across its own direction a report is symmetric; along it the density is integrated, piece by
-    piece."""
+    """Along its own direction the density is integrated, piece by piece."""
     m = cls(d, epsilon, 2.0)
 
     def integral(f):  # the density jumps at the caps; angles tame its ends
@@ -505,8 +498,7 @@ def test_laws_of_key_value_reports_sum_to_one_and_keep_their_budget(name, data):
 
 
 def test_cpp_ue_as_released_breaks_its_claim():
-    """Its symmetric bits spend the value's budget twice; with OUE, as in the paper's text, they
-    would not."""
+    """Its symmetric bits spend the value's budget twice; OUE, as in the paper's text, would not."""
     m = CPPUE(1, 1.0, 4, 1)
     assert loss(np.array([m.distribution(pairs) for pairs in ([], [(0, -1.0)])])) > m.epsilon * 1.1
 

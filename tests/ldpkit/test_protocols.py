@@ -149,8 +149,7 @@ def test_real_reports_certify_nearly_all_of_what_is_claimed():
 
 
 def listed(kind):
-    """Every hash function with its rows, every choice of indices, and the true signs of all values:
-    by the matrix itself."""
+    """Every hash function with its rows, all indices, and the true signs of all values."""
     matrix = linalg.hadamard(kind.order)
     for j, row in enumerate(kind.table):
         for indices in itertools.product(range(kind.order), repeat=kind.t):
@@ -196,8 +195,7 @@ def test_a_hadamard_sketch_attains_what_was_enumerated_for_distinct_cells():
 
 
 def test_several_indices_are_local_hashing_without_a_hash():
-    """Two values meet with 1/g, as OLH's do, so the variance is OLH's; too many indices have no
-    listed law."""
+    """Two values meet with 1/g, as OLH's do, so the variance is OLH's."""
     m = HM(64, math.log(3), 2)
     assert (m.p, m.q) == approx((0.5, 0.25)) and m.variance(1) == approx(3)
     assert TIGHT.rates(m) == approx((0.75 * 0.5, 0.75 / 6), rel=1e-12)
@@ -219,8 +217,7 @@ def test_the_strongest_event_of_rappor_has_what_was_enumerated_for_disjoint_bits
 
 
 def test_real_pairs_share_bits_and_lose_what_their_own_bits_say():
-    """2 (h - b) ln((2 - f) / f) with b shared bits, in the cohort that shares fewest; no pair more
-    than is claimed."""
+    """2 (h - b) ln((2 - f) / f) with b shared bits, in the cohort that shares fewest."""
     m = RAPPOR(40, 3.0, 8, 2, 1)
     bit = math.log((2 - m.f) / m.f)
     found = set()

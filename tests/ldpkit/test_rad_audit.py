@@ -108,8 +108,7 @@ def test_golden_intervals():
 
 
 def test_ldp_auditor_expects_what_the_oracle_simulated():
-    """The exact expectation against means of 400 audits: 4 standard errors, 114 comparisons, false
-    alarm below 1 %."""
+    """Means of 400 audits at 4 standard errors, 114 times: false alarm below 1 %."""
     rows = [r for r in RAD if "LDPAuditor_mean" in r["series"]]
     assert len(rows) == 114
     for row in rows:

@@ -27,8 +27,7 @@ near = pytest.approx
 
 
 def games(count, m, outputs, seed, epsilon=None):
-    """Random mechanisms, priors, success matrices and side knowledge; epsilon-LDP if one is
-    given."""
+    """Random mechanisms, priors, success matrices and side knowledge; epsilon-LDP if asked."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
         rows = rng.dirichlet(np.full(outputs, 0.7), m)
@@ -274,8 +273,7 @@ def test_exact_rows_of_the_oracle():
 
 
 def test_first_order_deviations_of_the_oracle():
-    """One row is left out: the finite difference behind it crosses a leap of the subset size, 254
-    to 253 at epsilon 3."""
+    """But for one row, whose finite difference crosses a leap of the subset size."""
     for item, m in ("fig5", 3052), ("fig5_geolife", 5356):
         rows = [r for r in RAD if r["item"] == item and "delta method" in r["series"]]
         assert len(rows) == 57, item

@@ -170,8 +170,7 @@ def test_success_rates_along_a_grid_equal_many_digits():
 
 
 def laplace_reference(k, epsilon):
-    """Chance that the raised one of k Laplace variables is the largest: its integral term by term,
-    in many digits."""
+    """Chance that the raised one of k Laplace variables is the largest, in many digits."""
     c = (-decimal.Decimal(epsilon) / 2).exp()
     low, high = c / 2, decimal.Decimal("0.5")
     total = 1 / low - 1 / high  # of (1 - u)^(k - 1) / u^2, expanded in powers of u

@@ -280,8 +280,7 @@ def test_draws_that_are_not_followed_hand_over(use, words):
 
 
 def test_compiled_code_is_found_out():
-    """It draws from its own generator, and agrees with itself in 100 calls with probability
-    2^-99."""
+    """Its own generator agrees with itself in 100 calls with probability 2^-99."""
     flip = numba.njit(lambda v: v ^ (np.random.random() < 0.5))
     result = exact_client(lambda v: flip(v), 1.0, inputs=[0, 1])
     assert "repeat itself" in result.reason

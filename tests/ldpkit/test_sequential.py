@@ -209,8 +209,7 @@ def test_a_claim_is_one_of_those_that_are_rejected_to_the_last_bit():
 
 
 def test_a_won_audit_stops_although_a_smaller_claim_is_not_rejected():
-    """Symbols against which bets at a small epsilon lose more than those at the claim: the claim is
-    refuted at once, its bound lies below."""
+    """Bets at a small epsilon lose more than those at the claim."""
     wealth = tracked(1.0, 0.0, ALPHA, [None, None], coins=True)
     wealth.players[0].base[3] = -50.0  # a claim of 0.03 is far from rejected
     symbols = np.tile(np.array([1, 2], np.uint8), 500)[None].repeat(2, axis=0)

@@ -244,8 +244,7 @@ def watching(x, seed, table):
 
 
 def test_the_table_can_be_read_at_any_moment_and_grows_by_whole_rows(tmp_path, monkeypatch):
-    """Writing costs no time; or every look at the clock takes a second, and so does every writing,
-    which may take a tenth of the time."""
+    """Writing costs no time, or a second, and may take a tenth of the time."""
     file, grid = tmp_path / "table.csv", {"table": str(tmp_path / "table.csv")}
     for step, seen in ((0.0, [0, 1, 2, 3, 4]), (1.0, [0] * 9 + [9] * 5)):
         clock = types.SimpleNamespace(monotonic=itertools.count(0.0, step).__next__)

@@ -68,8 +68,7 @@ def built(name, given, epsilon):
 
 @pytest.mark.parametrize("epsilon", [2 * MIN_EPSILON, 1.0])
 def test_audits_of_frequency_protocols_hold(epsilon):
-    """The same, through the auditor itself: both attacks, few trials and many, mechanism by
-    mechanism in turn."""
+    """Both attacks, few trials and many, mechanism by mechanism in turn."""
     failed = {name: 0 for name in ATTACKS}
     for seed in range(AUDITS):
         m, trials = built(*GIVEN[seed % len(GIVEN)], epsilon), (5, 40, 500)[seed % 3]
@@ -102,8 +101,7 @@ def test_audits_of_clients_hold(epsilon):
 
 
 def test_audits_by_reconstruction_hold():
-    """GRR reaches the bound for every mechanism, so its audits are tight; the others' intervals
-    trust the protocol."""
+    """GRR reaches the bound, so its audits are tight; other intervals trust the protocol."""
     for epsilon in (MIN_EPSILON, 2.0):
         failed = outside = 0
         for seed in range(AUDITS):
@@ -133,8 +131,7 @@ def test_audits_of_equal_laws_find_nothing():
 
 @pytest.mark.parametrize("estimator", ["valid", "split"])
 def test_audits_of_key_values_hold(estimator):
-    """Every auditor that has a bound, in the first round, against the log ratio of the laws it
-    compares."""
+    """Every auditor that has a bound, in the first round, against the log ratio of the laws."""
     ue, grr = CPPUE(1, 2.0, rounds=1), CPPGRR(1, 2.0, rounds=1)
     plays = [
         (PCKVUE(2, 2.0), "hkv"), (PCKVGRR(2, 2.0), "hkv"), (PCKVUE(2, 2.0), "vkv"), (ue, "hkv"),

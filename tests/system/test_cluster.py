@@ -259,8 +259,7 @@ def test_out_and_store_come_from_the_command_or_the_file_or_its_name(call, here)
 
 
 def test_a_sweep_takes_clients_and_pairs_and_knows_them_edited(here, monkeypatch):
-    """In processes of its own, as users start it: workers find the client where the command was
-    given, and leave nothing to be said after it."""
+    """In processes of its own: workers find the client where the command was given."""
     source = (
         "import numpy as np\ndef loud(values, rng):\n    return np.where(rng.random(len(values))"
     )

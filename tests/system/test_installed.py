@@ -46,8 +46,7 @@ def required():
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Run the installed command, or Python, far from the checkout; nothing is there but what a
-    plain installation brings."""
+    """Run the installed command, or Python, with what a plain installation brings."""
     folder = tmp_path_factory.mktemp("installed")
     uv, home = [sys.executable, "-m", "uv"], folder / "home"
     home.mkdir()

@@ -192,8 +192,7 @@ def test_a_caller_in_python_handles_interrupts_itself():
 
 @contextlib.contextmanager
 def terminal(*command, cwd):
-    """A process in a terminal, and a function that reads the terminal until a pattern was written
-    or all have ended."""
+    """A process in a terminal, and a function that reads it until a pattern or the end."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 100))
 

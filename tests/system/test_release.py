@@ -20,8 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_file_of_data_has_its_row():
-    """A row names files or patterns in its first column; a pattern of the whole folder of results
-    stands for the records beside tables alone."""
+    """A row names files or patterns in its first column."""
     text = (ROOT / "data" / "README.md").read_text()
     rows = [row.split(" | ") for row in re.findall(r"^\| .* \|$", text, flags=re.M)[1:]]
     named = [name for first, *_ in rows for name in re.findall(r"`([^`]+)`", first)]

@@ -66,8 +66,7 @@ def start(root, code=RUN):
 
 
 def results(root):
-    """Everything that a later build may read, apart from the records with the times of their
-    run."""
+    """Everything that a later build may read, apart from records of times."""
     wanted = [*root.glob("_build/executed/book/*.ipynb"), *root.glob("_build/sweeps/*.json")]
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in wanted}
 
