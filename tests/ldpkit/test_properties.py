@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, note, seed, settings
 from hypothesis import strategies as st
 from laws import P_MIN, chi_square_p
-from scipy import integrate, linalg, stats
+from scipy import linalg, stats
 
 from ldpkit.attacks.reconstruct import finite_distribution
 from ldpkit.beyond.sketch import CountMeanSketch
@@ -21,7 +21,6 @@ from ldpkit.mechanisms import (  # fmt: skip
     CPPUE,
     GM,
     KEY_VALUE,
-    LDPSGD,
     MECHANISMS,
     RAPPOR,
     RSFD,
@@ -30,8 +29,6 @@ from ldpkit.mechanisms import (  # fmt: skip
     Chained,
     FaultyUE,
     KeyValues,
-    PrivUnit,
-    PrivUnitG,
     Repeated,
     make,
     takes,
@@ -407,44 +404,6 @@ def test_noise_has_mean_zero(name, epsilon, delta, value):
     noise = m.perturb([value] * 4, np.random.default_rng(1)) - own
     found = m.estimate(own + np.concatenate([noise, -noise]))
     assert found == pytest.approx(own, abs=1e-9 * m.scale)
-
-
-@settings(PROPERTY, max_examples=40)
-@given(
-    cls=st.sampled_from([LDPSGD, PrivUnit]),
-    d=st.integers(3, 40),
-    epsilon=EPSILON,
-    rho=st.floats(0, 1),
-)
-def test_a_randomised_gradient_has_the_clipped_one_as_its_mean(cls, d, epsilon, rho):
-    """Along its own direction the density is integrated, piece by piece."""
-    m = cls(d, epsilon, 2.0)
-
-    def integral(f):  # the density jumps at the caps; angles tame its ends
-        angles = [math.acos(c) for c in sorted({-1.0, -m.gamma, m.gamma, 1.0}, reverse=True)]
-
-        def inner(t):
-            return f(np.cos(t)) * np.sin(t)
-
-        return sum(
-            integrate.fixed_quad(inner, *piece, n=200)[0] for piece in itertools.pairwise(angles)
-        )
-
-    assert integral(lambda c: m.density(c, rho)) == pytest.approx(1, abs=1e-8)
-    mean = integral(lambda c: c * m.density(c, rho)) * m.clip / m.m
-    assert mean == pytest.approx(rho * m.clip, abs=1e-6)
-    assert math.log(m.levels[0] / m.levels[1]) <= epsilon + 1e-9
-
-
-@PROPERTY
-@given(d=st.integers(2, 40), epsilon=EPSILON)
-def test_privunitg_has_the_projected_gradient_as_its_mean(d, epsilon):
-    m = PrivUnitG(d, epsilon)
-    inside, outside = m.levels
-    beyond = integrate.quad(lambda x: x * stats.norm.pdf(x), m.gamma, math.inf)[0]
-    assert inside * m.q + outside * (1 - m.q) == pytest.approx(1, abs=ROUNDING)
-    assert (inside * beyond - outside * beyond) / m.m == pytest.approx(1, rel=1e-8)
-    assert math.log(inside / outside) == pytest.approx(epsilon, rel=1e-9)
 
 
 # --- key-value mechanisms -------------------------------------------------------------------------
