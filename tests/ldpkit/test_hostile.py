@@ -200,6 +200,7 @@ CLIENTS = [
     ("Duchi(1.0).read([0.5])", "reports of Duchi must be -2.163953413738653 or 2.163953413738653, got 0.5"),
     ("Hybrid(1.0).read([5.0])", "reports of Hybrid must be a number in [-4.08299, 4.08299] everywhere, got 5.0"),
     ("CMS(10, 1.0, 1)", "m must be an integer in [2, 65536], got 1"),
+    ("CMS(3, 1.0).read(np.zeros(2, CMS(3, 1.0).report_type.form))", "reports of CMS must hold signs 1 and -1, got 0"),
     ("HCMS(10, 1.0, 12)", "m must be a power of two, got 12"),
     ("HCMS(2**20, 1.0, 4, 2**10)", "k times hashes must be at most 2^28, got 1048576 times 1024"),
     ("HCMS(3, 1.0).read(np.zeros(2))", "reports of HCMS must have shape (n) with n >= 1 and type"),
