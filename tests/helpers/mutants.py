@@ -169,16 +169,9 @@ def apart(*asked):
         return pool.submit(play, *asked).result()
 
 
-LOADED = [
-    "pandas",
-    "scipy.stats",
-    "scipy.interpolate",
-    "seaborn",
-    "numba",
-    "IPython",
-    "myst_nb",
-    "statsmodels.api",
-]
+LOADED = (
+    "pandas scipy.stats scipy.interpolate seaborn numba IPython myst_nb statsmodels.api".split()
+)
 
 
 def independent(row):
