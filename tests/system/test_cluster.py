@@ -237,8 +237,8 @@ def test_without_distributed_the_extra_is_named(call, here, monkeypatch):
 GOOD = {
     "audit": "rad",
     "seed": 1,
-    "grid": {"mechanism": ["GRR", "OUE"], "m": [4], "epsilon": [1]},
-    "fixed": {"reports": 1000},
+    "grid": {"mechanism": ["GRR", "OUE"], "k": [4], "epsilon": [1]},
+    "fixed": {"trials": 1000},
 }
 
 
@@ -353,12 +353,12 @@ def test_failed_cells_give_status_4_and_the_same_command_computes_only_them(
 def test_numbers_in_scientific_notation_are_numbers(call, here):
     config(
         here,
-        "audit: rad\nseed: 1e0\ngrid: {mechanism: GRR, m: [4], epsilon: [1e-1, 2.5e0, 1E0]}\nfixed:"
-        " {reports: 1e3}\n",
+        "audit: rad\nseed: 1e0\ngrid: {mechanism: GRR, k: [4], epsilon: [1e-1, 2.5e0, 1E0]}\nfixed:"
+        " {trials: 1e3}\n",
     )
     plan = command.read("sweep.yml")
     assert [cell["epsilon"] for cell in plan.cells] == [0.1, 2.5, 1] and plan.seed == 1
-    assert all(cell["reports"] == 1000 and isinstance(cell["reports"], int) for cell in plan.cells)
+    assert all(cell["trials"] == 1000 and isinstance(cell["trials"], int) for cell in plan.cells)
 
 
 def test_the_parameters_of_the_grid_come_first_and_cells_may_be_listed(call, here):
@@ -367,26 +367,26 @@ def test_the_parameters_of_the_grid_come_first_and_cells_may_be_listed(call, her
         GOOD
         | {
             "grid": [
-                {"m": 4, "mechanism": "GRR", "epsilon": 1},
-                {"m": 5, "mechanism": "SS", "epsilon": 2},
+                {"k": 4, "mechanism": "GRR", "epsilon": 1},
+                {"k": 5, "mechanism": "SS", "epsilon": 2},
             ]
         },
     )
     assert call("sweep sweep.yml --workers 1")[0] == 0
-    assert pd.read_csv("sweep.csv").columns.tolist()[:4] == ["m", "mechanism", "epsilon", "reports"]
+    assert pd.read_csv("sweep.csv").columns.tolist()[:4] == ["k", "mechanism", "epsilon", "trials"]
 
 
 BOMB = "audit: rad\nseed: 1\ngrid:\n  a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
     f"  {b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in itertools.pairwise("abcdefg")
 )
-RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
+RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], k: [4], epsilon: [1]}\n"
 
 
 @pytest.mark.parametrize(
     "text, message",
     [
         (
-            "audit: rad\nseed: 1\ngird: {m: [4]}\n",
+            "audit: rad\nseed: 1\ngird: {k: [4]}\n",
             "key must be one of audit, seed, grid, fixed, out, got 'gird'; did you mean 'grid'?",
         ),
         (
@@ -394,12 +394,12 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
             "key grid is missing; the keys are audit, seed, grid, fixed, out",
         ),
         (
-            "audit: rda\nseed: 1\ngrid: {m: [4]}\n",
+            "audit: rda\nseed: 1\ngrid: {k: [4]}\n",
             "audit must be one of audit, kv, rad, gradient, shuffle, got 'rda'; did you mean",
         ),
-        ("audit: rad\nseed: -1\ngrid: {m: [4]}\n", "seed must be an integer >= 0, got -1"),
+        ("audit: rad\nseed: -1\ngrid: {k: [4]}\n", "seed must be an integer >= 0, got -1"),
         ("audit: rad\nseed: 1\nseed: 2\n", "key 'seed' is given twice"),
-        ("audit: rad\nseed: 1\ngrid: {m: []}\n", "grid must hold at least one cell, got {'m': []}"),
+        ("audit: rad\nseed: 1\ngrid: {k: []}\n", "grid must hold at least one cell, got {'k': []}"),
         (
             "audit: rad\nseed: 1\ngrid: 4\n",
             "grid must map parameters to lists of values, or list cells, got 4",
@@ -410,27 +410,27 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
             "grid must map names of parameters to values, got {4: [4]}",
         ),
         (
-            "audit: rad\nseed: 1\ngrid: {m: [2020-01-01]}\n",
+            "audit: rad\nseed: 1\ngrid: {k: [2020-01-01]}\n",
             "must be plain numbers, strings, lists or dictionaries, got date",
         ),
         (RAD + "fixed: [4]\n", "fixed must map names of parameters to values, got [4]"),
-        (RAD + "fixed: {m: 4}\n", "m must be given in the grid or fixed, not in both"),
+        (RAD + "fixed: {k: 4}\n", "k must be given in the grid or fixed, not in both"),
         (
             RAD + "fixed: {seed: 4}\n",
             "seed must stand outside the grid, because every cell derives its own seed from it",
         ),
         (
-            RAD + "fixed: {trials: 4}\n",
-            "parameter of audit rad must be one of mechanism, m, epsilon, reports, alpha, faithful, runs, got",
+            RAD + "fixed: {reports: 4}\n",
+            "mechanism GRR does not take reports; its parameters are k, epsilon",
         ),
         (
             RAD + "fixed: {alpha: 2}\n",
-            "cell {'mechanism': 'GRR', 'm': 4, 'epsilon': 1, 'alpha': 2}: alpha must be a number in [1e-100, 1), got 2",
+            "cell {'mechanism': 'GRR', 'k': 4, 'epsilon': 1, 'alpha': 2}: alpha must be a number in [1e-100, 1), got 2",
         ),
         (RAD + "out: 4\n", "out must be the name of a file, got 4"),
         (
-            "audit: rad\nseed: 1\ngrid: {m: [4]}\n",
-            "cell {'m': 4}: audit rad needs mechanism, epsilon",
+            "audit: rad\nseed: 1\ngrid: {k: [4]}\n",
+            "cell {'k': 4}: audit needs mechanism; its parameters are ",
         ),
         (
             "audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1], omega: [2]}\n",
@@ -441,8 +441,8 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
             "minimum must be an integer >= 1",
         ),
         (
-            "audit: gradient\nseed: 1\ngrid: {adversary: [dummy], epsilon: [1], trials: [3]}\n",
-            "trials must be even",
+            "audit: gradient\nseed: 1\ngrid: {adversary: [dummy], epsilon: [1], trials: [0]}\n",
+            "trials must be an integer in [1, 500000000], got 0",
         ),
         (
             "audit: shuffle\nseed: 1\ngrid: {epsilon: [2], clients: [10]}\n",
