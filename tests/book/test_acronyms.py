@@ -9,7 +9,7 @@ import yaml
 from docutils import nodes
 from docutils.core import publish_doctree
 
-from ldpbook import acronyms, execute, language
+from ldpbook import acronyms, execute
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,15 +47,6 @@ def test_every_word_in_capitals_is_in_the_table_or_a_known_name():
         for word in re.findall(r"\b\w*[A-Z]{2}\w*\b", known.sub(" ", prose(page)))
     }
     assert sorted((page, word) for page, word in words if word not in NAMES) == []
-
-
-def test_the_table_has_no_name_that_is_used_nowhere():
-    """Legends, tables and docstrings count too."""
-    paths = [p for top in ("book", "ldpkit") for p in (ROOT / top).rglob("*.*")]
-    everything = "\n".join(p.read_text() for p in paths if p.suffix in (".md", ".ipynb", ".py"))
-    used = {use.group(1) for use in acronyms.pattern().finditer(everything)}
-    assert [n for n in acronyms.table() if n not in used] == []
-    assert [n for n in NAMES if not re.search(rf"\b{n}\b", everything)] == []
 
 
 def test_words_follow_the_first_use_in_running_text_only():
@@ -133,25 +124,3 @@ def test_a_word_means_what_its_longest_name_in_the_glossary_means():
         "E-values": "e-value",
         "ε": "ε",
     }
-
-
-def test_every_word_of_the_glossary_is_used_and_explained_in_short_plain_sentences():
-    everything = "\n".join(prose(page) for page in PROJECT.pages())
-    used = {
-        acronyms.meaning(use.group())[0] for use in acronyms.word_pattern().finditer(everything)
-    }
-    assert [word for word in acronyms.words() if word not in used] == []
-    assert not set(acronyms.words()) & set(acronyms.table())
-    wrong = []
-    for word, said in acronyms.words().items():
-        sentences = list(language._sentences([(1, said)]))
-        judged = [language.Sentence("", 1, "page", sentence) for _, sentence in sentences]
-        broken = [rule for one in judged for rule in language.faults(one) if rule != "fragment"]
-        wrong += [(word, broken)] if broken or not 1 <= len(sentences) <= 2 else []
-        wrong += [] if said[0].isupper() and said.endswith(".") else [(word, "no sentence")]
-    assert wrong == []
-
-
-def test_a_glossary_lists_its_terms_with_what_they_mean():
-    assert acronyms.glossary({"b": "two", "a": "one"}).splitlines() == [
-        "```{glossary}", ":sorted:", "", "b", "  two", "", "a", "  one", "", "```"]  # fmt: skip

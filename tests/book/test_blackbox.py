@@ -72,8 +72,7 @@ def test_the_suite_is_whole_and_no_bound_claims_more_than_it_may():
 
 
 def test_a_small_part_of_the_audits_at_the_edge(monkeypatch, tmp_path):
-    """30 declared ones of 1,000 pairs, 10 of recordings, 5 learned; the number of accusations is
-    as improbable as `P_MIN` with probability `P_MIN`."""
+    """30 declared audits of 1,000 pairs, 10 of recordings, 5 learned; accusations at `P_MIN`."""
     monkeypatch.setattr(innocent, "STORE", tmp_path)
     for make, pairs, runs in (
         (innocent.declared, 1000, 30),
@@ -85,8 +84,6 @@ def test_a_small_part_of_the_audits_at_the_edge(monkeypatch, tmp_path):
 
 
 def test_a_measurement_that_was_interrupted_goes_on(monkeypatch, tmp_path):
-    """What was kept is not run again, paused audits come to an end, and the shares of the rounds
-    are all runs."""
     monkeypatch.setattr(series, "STORE", tmp_path)
 
     def planned(runs, paused):

@@ -66,9 +66,6 @@ def test_the_protocol_of_a_series_is_the_first_that_it_names():
     assert {series: scoreboard.protocol(series) for series in named} == named
 
 
-# --- errata ---------------------------------------------------------------------------------------
-
-
 def test_every_erratum_that_stands_has_one_effect_on_known_figures():
     text = (ROOT / "book" / "errata.md").read_text()
     labels = re.findall(r"^\(([a-z-]+-\d+)\)=$", text, flags=re.M)

@@ -12,7 +12,6 @@ import types
 from pathlib import Path
 
 import pandas as pd
-import psutil
 import pytest
 from notebooks import NOTEBOOKS, PROJECT, cells_of, notebook
 
@@ -92,15 +91,6 @@ def test_processes_of_a_page_find_the_modules_beside_it(project):
     assert execute.run(project.root, jobs=1) == 0
 
 
-def test_a_system_without_room_for_semaphores_is_named(project, monkeypatch):
-    def refuse(*arguments, **named):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("multiprocessing.synchronize.SemLock.__init__", refuse)
-    with pytest.raises(SystemExit, match="/dev/shm.*Permission denied"):
-        execute.run(project.root, jobs=2)
-
-
 def test_no_number_of_notebooks_at_a_time_is_made_another(monkeypatch, capsys):
     for tool, given in itertools.product((build.main, chapter), ("0", "-1", "two", "1.5")):
         monkeypatch.setattr(sys, "argv", ["tool", "--jobs", given])
@@ -133,19 +123,6 @@ def test_equal_runs_give_equal_bytes(project):
     assert first == again != second  # what was told apart still is
     pieces = ["".join(output.get("text", "")) for output in said[4]["outputs"]]
     assert pieces == ["0\n1\n2\n4\n", ""]  # as the page shows them
-
-
-def test_a_temporary_folder_with_a_long_name_is_no_obstacle(project, tmp_path):
-    folder = tmp_path / ("long" * 30)
-    folder.mkdir()
-    code = (
-        "import sys; from ldpbook import execute;"
-        f" sys.exit(execute.run({str(project.root)!r}, jobs=1))"
-    )
-    subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | {"TMPDIR": str(folder)}, check=True
-    )
-    assert text(project, "book/one") == "ran with 3\n"
 
 
 def test_saved_outputs_do_not_make_a_notebook_stale(project):
@@ -297,34 +274,6 @@ def test_a_source_that_is_edited_during_the_build_is_shown_by_the_next_build(pro
     text.write_text("as it was")
     assert [build.site(project) for _ in range(3)] == [0, 0, 0]
     assert shown == ["as it was", "edited while Sphinx ran"]
-
-
-def test_nobody_builds_on_when_the_build_was_killed_and_who_writes_holds_the_lock(
-    project, tmp_path
-):
-    (tmp_path / "jupyter_book" / "cli").mkdir(parents=True)
-    for name in ("__init__", "cli/__init__", "cli/main"):
-        (tmp_path / "jupyter_book" / f"{name}.py").write_text(
-            "def main():\n    open('begun', 'w').close()\n    while True:\n        pass\n"
-        )
-    code = (
-        "from ldpbook import build, execute;"
-        f" project = execute.Project({str(project.root)!r})\n"
-        "with build.alone(project) as lock:\n    build.site(project, lock)"
-    )
-    environment = os.environ | {"PYTHONPATH": str(tmp_path), "SOURCE_DATE_EPOCH": "0"}
-    process = psutil.Popen([sys.executable, "-c", code], env=environment)
-    try:
-        while not (project.root / "begun").exists():
-            assert process.poll() is None
-        (book,) = [one for one in process.children() if "-c" in one.cmdline()]
-        assert str(project.build / ".lock") in [one.path for one in book.open_files()]
-        process.kill()
-        assert not psutil.wait_procs([book], timeout=60)[1]
-        with build.alone(project):
-            pass
-    finally:
-        process.kill()
 
 
 def test_a_site_with_warnings_is_no_site(project, monkeypatch, capsys):

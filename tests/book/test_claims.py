@@ -1,7 +1,6 @@
 """The ledger of claims: its rows, its verdicts, and that its tests can fail. Nothing here is random."""
 
 import importlib.util
-import itertools
 import math
 from pathlib import Path
 from types import SimpleNamespace
@@ -188,75 +187,11 @@ def judged(name, **tables):
     return found["verdict"].partition(":")[0], found["holding"]
 
 
-def rounds(values):
-    """A table of key-value audits with these values in rounds or for numbers of keys."""
-    rows = [{"series": name, "epsilon": e, "limit": x} for name, x in values for e in (0.1, 4)]
-    noise = np.linspace(-0.01, 0.01, len(rows))
-    return pd.DataFrame(rows).assign(mean=lambda t: t["limit"] + noise, sd=0.05, runs=20)
-
-
-def test_fewer_keys_or_means_show_less_only_where_noise_is_not_all_there_is():
-    keys, rows = ["N_key=4", "N_key=3", "N_key=2"], [f"c={c}" for c in range(1, 6)]
-    slower = [0.1, 0.2, 0.25, 0.27, 0.28]  # rises, by less and less
-    for values, wanted in [
-        ([0.3, 0.2, 0.1], ("holds", 4)),
-        ([0.1, 0.2, 0.3], ("does not hold", 0)),
-        ([0.0, 0.0, 0.0], ("does not hold", 0)),
-        ([0.3, 0.0, 0.0], ("holds in part", 2)),
-    ]:
-        assert judged("kv_auditor/fewer_keys_less", one=rounds(zip(keys, values))) == wanted
-    for values, wanted in [(slower[::-1], ("holds", 8)), (slower, ("does not hold", 0))]:
-        assert judged("kv_auditor/means_say_less", two=rounds(zip(rows, values))) == wanted
-
-
-def test_a_tie_with_grr_is_not_the_only_tight_audit(figure_2):
-    exact, names = figure_2["exact"], figure_2["mechanism"]
-    grr = figure_2[names == "GRR"].set_index(["k", "epsilon"])["exact"]
-    tied = figure_2.set_index(["k", "epsilon"]).index.map(grr)
-    first = figure_2.assign(exact=exact.where(names == "GRR", 0.5 * np.minimum(exact, tied)))
-    tie = figure_2.assign(exact=exact.where(names != "SS", tied))
-    found = [judged("ldp_auditor/grr_tightest", cell=table) for table in (first, figure_2, tie)]
-    assert found == [("holds", 40), ("holds in part", 28), ("does not hold", 0)]
-
-
-def test_the_guess_sees_the_fault_in_all_of_high_privacy_or_in_part():
-    rows = itertools.product(("SUE", "OUE"), (25, 200), (0.25, 0.5, 1))
-    cell = pd.DataFrame(rows, columns=["protocol", "k", "epsilon"]).assign(attack="guess")
-    for excess, wanted in [
-        ((0.1, 0.1, -0.1), ("holds", 8)),
-        ((0.1, -0.1, -0.1), ("holds in part", 4)),
-        ((-0.1, -0.1, 0.1), ("does not hold", 0)),
-    ]:
-        more = cell["epsilon"].map(dict(zip((0.25, 0.5, 1), excess)))
-        found = cell.assign(exact=cell["epsilon"] + more)
-        assert judged("ldp_auditor/guess_sees_fault", cell=found) == wanted
-
-
 def test_the_amplified_budget_is_what_keeps_the_claim(monkeypatch):
     assert judged("ldp_auditor/amplified") == ("holds", 8)
     for budget in (lambda m: m.epsilon, lambda m: m.d * m.epsilon):
         monkeypatch.setattr(RSFD, "amplified", property(budget))
         assert judged("ldp_auditor/amplified") == ("does not hold", 0)
-
-
-def test_forty_has_the_largest_advantage_only_for_priors_where_it_has():
-    peak, level, fall = (0.1, 0.2, 0.1), (0.2, 0.2, 0.2), (0.3, 0.2, 0.1)
-    for *rads, wanted in [
-        (peak, peak, ("holds", 2)),
-        (peak, level, ("holds in part", 1)),
-        (fall, level, ("does not hold", 0)),
-    ]:
-        named = itertools.product(("uniform", "two-point"), (1,), (0, 40, 80))
-        laplace = pd.DataFrame(named, columns=["prior", "epsilon", "eta"])
-        laplace = laplace.assign(exact_rad=[*rads[0], *rads[1]])
-        assert judged("rad/advantage_largest_at_40", laplace=laplace) == wanted
-
-
-def test_five_orders_are_claimed_and_a_factor_of_a_hundred_is_not_that():
-    names = "SS OUE OLH THE ASS AUE ALH ATHE".split()
-    for lower, wanted in ((1e-5, "holds"), (1e-2, "does not hold"), (1.0, "does not hold")):
-        asr = pd.DataFrame({name: [0.5] for name in names}).assign(ALH=0.5 * lower)
-        assert judged("refinement/orders_lower", asr=asr)[0] == wanted
 
 
 def test_a_row_may_call_a_function_with_arguments():

@@ -32,11 +32,6 @@ def test_every_command_has_its_program():
     assert words and [word for word in words if not (ROOT / word).exists()] == []
 
 
-def test_makefile_is_for_readers():
-    shown = re.findall(r"^[a-z]+:.*##", (ROOT / "Makefile").read_text(), flags=re.M)
-    assert len(shown) <= 12
-
-
 def test_a_command_that_does_not_exist_is_answered_by_those_that_do(capsys, monkeypatch):
     import pytest
 

@@ -1,8 +1,5 @@
-"""The worked examples of CONTRIBUTING.md, executed as they stand and audited with.
-
-Counts of reports are judged by exact binomial tails with fixed seeds. There are 12 of them, each
-fails correct code with probability 1e-6 at most.
-"""
+"""The worked examples of CONTRIBUTING.md, executed as they stand and audited with: 12 counts, each
+fails correct code with probability 1e-6 at most."""
 
 import json
 import math
@@ -97,14 +94,6 @@ def test_the_attack_has_the_rates_that_its_answers_show(example):
     assert majority.rates(client) is None and audit(client, majority, trials=n).faithful
 
 
-def test_more_reports_of_a_user_help_the_majority(example):
-    def success(rounds):
-        return example["Majority"]().rates(Repeated(GRR(5, 1.0), rounds))[0]
-
-    assert success(1) == pytest.approx(GRR(5, 1.0).p)
-    assert success(1) < success(3) < success(9) < 1
-
-
 def test_the_auditor_counts_right_names_and_its_bound_is_valid(example):
     game = example["NamingGame"]
     for mechanism, success in (
@@ -157,11 +146,3 @@ def test_the_page_is_executed_and_says_what_its_parameter_allows(tmp_path, monke
     cells = json.loads(execute.Project(tmp_path).executed("book/clock").read_text())["cells"]
     said = "".join("".join(o.get("text", "")) for c in cells for o in c.get("outputs", []))
     assert float(said) == pytest.approx(6 * math.e / (6 * math.e + 18))
-
-
-def test_there_are_four_files_and_no_line_is_too_long_to_read():
-    assert len(TEXT.splitlines()) <= 150
-    for lines in (MECHANISM, ATTACK, AUDITOR, PAGE):
-        assert max(map(len, lines.splitlines())) <= 105
-    titles = ["A report type and a mechanism", "An attack", "An auditor", "A page"]
-    assert re.findall(r"^## (.*)$", TEXT, flags=re.M) == titles

@@ -4,7 +4,6 @@ against what really runs."""
 import ast
 import importlib.metadata
 import itertools
-import json
 import linecache
 import platform
 import sys
@@ -221,23 +220,6 @@ def test_nothing_runs_that_the_imports_do_not_show():
     assert wrong == []
 
 
-def test_chapters_do_not_depend_on_each_others_mechanisms():
-    wrong = []
-    for page, needed, foreign in [
-        ("kv_auditor/tables", "keyvalue kv_pages", "histogram hashing"),
-        ("ldp_auditor/fig2", "grr hashing", "keyvalue nets"),
-        ("ldp_sgd/fig4", "nets standins", "keyvalue unary"),
-        ("refinement/fig6", "pareto poison", "nets"),
-    ]:
-        path = ROOT.parent / "book" / f"{page}.ipynb"
-        cells = json.loads(path.read_text())["cells"]
-        text = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
-        found = {found.stem for found in PACKAGE.files(text, path.parent)}
-        good = set(needed.split()) <= found and not set(foreign.split()) & found
-        wrong += [] if good else [(page, found)]
-    assert wrong == []
-
-
 HIDES = {"import_module", "__import__", "__subclasses__", "singledispatch", "exec"}
 """Names by which a module could use code that no import shows."""
 
@@ -265,9 +247,6 @@ def test_modules_import_by_written_names_and_do_nothing_else_when_imported():
             if (call and not module.startswith("ldpkit.cli")) or not names:
                 wrong.append((module, ast.unparse(one)))
     assert wrong == []
-
-
-# --- functions ------------------------------------------------------------------------------------
 
 
 def notebook(monkeypatch, *sources, **names):

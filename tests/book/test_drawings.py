@@ -31,10 +31,3 @@ def test_every_drawing_has_a_name_and_a_description_and_letters_that_can_be_read
             for size in re.findall(r"font(?:-size)?: (\d+(?:\.\d+)?)px", path.read_text())
         ]
         assert min(sizes) >= 11.5
-
-
-def test_every_drawing_stands_on_a_page():
-    text = "".join(
-        p.read_text() for p in [*(ROOT / "book").rglob("*.md"), *(ROOT / "book").rglob("*.ipynb")]
-    )
-    assert {name for name in DRAWINGS if f"{{drawing}} {name}" not in text} == set()

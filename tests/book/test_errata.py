@@ -1,9 +1,6 @@
 """Every erratum has its five parts, its lines run and give the numbers in their comments, and what
-is finite holds a second time.
-
-The second computation uses exact fractions and no function of this package: only ``e^epsilon`` is
-rounded, to a fraction.
-"""
+is finite holds a second time: in exact fractions, without this package; only ``e^epsilon`` is
+rounded."""
 
 import ast
 import itertools
@@ -234,9 +231,6 @@ def ldp_auditor_9():
 
 
 def ldp_auditor_14():
-    """Without the interval: the words hold at k = 25 but for the third digit, and at k = 200; above
-    2 they do not."""
-
     def blh(epsilon, k):
         return ratio(epsilon, grow(epsilon) / (grow(epsilon) + 1), Fraction(1, 2), k)
 
@@ -429,8 +423,6 @@ def ldp_sgd_1():
 
 
 def ldp_sgd_2():
-    """Mean and variance of the plug-in estimate, from all pairs of counts; 39 only if ten
-    measurements are averaged."""
     single, counts = 0, np.arange(501)
     x = np.clip(counts / 500, 1e-9, 1 - 1e-9)
     odds = np.log((1 - x[:, None]) / x), np.log((1 - x) / x[:, None])

@@ -1,7 +1,6 @@
 """The command that counts what the rules of style can count, and the language of docstrings, comments and captions."""
 
 import json
-import re
 
 import pytest
 
@@ -21,17 +20,9 @@ LIMITS = {
 } | {
     f"book/{name}": {"openings": 0, "terms": 0, "share": 0.012}
     for name in (
-        "background",
-        "course",
-        "developers",
-        "explore",
-        "kv_auditor",
-        "ldp_auditor",
-        "ldp_sgd",
-        "rad",
-        "refinement",
-        "released",
-    )
+        "background course developers explore kv_auditor ldp_auditor ldp_sgd rad refinement"
+        " released"
+    ).split()
 }
 
 LONG = " ".join(["word"] * language.LONGEST)
@@ -98,24 +89,6 @@ def problems(folder):
 def test_each_rule_finds_its_sentences_and_no_others(tmp_path):
     assert problems(tmp_path) == [] and set(TERMS_TOLD) == set(language.TERMS)
     assert {rule for _, rule in TOLD} | {"term"} == {"", *language.RULES}
-
-
-@pytest.mark.parametrize("name", [*language.RULES, *language.TERMS])
-def test_a_rule_that_finds_nothing_or_everything_is_noticed(name, tmp_path, monkeypatch):
-    rules = language.RULES if name in language.RULES else language._TERMS
-    for mutant in (
-        [lambda s: [], lambda s: ["all"]]
-        if name in language.RULES
-        else [re.compile(r"(?!)"), re.compile("")]
-    ):
-        monkeypatch.setitem(rules, name, mutant)
-        assert problems(tmp_path) != []
-
-
-def test_a_limit_that_lies_beside_the_right_one_is_noticed(tmp_path, monkeypatch):
-    for limit in (24, 26):
-        monkeypatch.setattr(language, "LONGEST", limit)
-        assert problems(tmp_path) != []
 
 
 BROKEN = "What it is is bad."

@@ -55,20 +55,11 @@ def said(legend):
     return [text.get_text() for text in legend.get_texts()]
 
 
-def apart(tables):
-    """A figure of three points for each name in `tables`, by panel."""
-    found = [curve("exact", [1, 2, 3], panel=p, series=s) for p, names in tables for s in names]
-    return both(*found)
-
-
 def lines(axis, **wanted):
     """Lines of an axis whose properties are as wanted."""
     return [
         one for one in axis.lines if all(getattr(one, f"get_{k}")() == v for k, v in wanted.items())
     ]
-
-
-# --- the table ------------------------------------------------------------------------------------
 
 
 def test_the_table_that_is_drawn_stays_with_the_figure_and_is_its_csv():
@@ -150,9 +141,6 @@ def test_a_path_runs_along_another_column_and_names_keep_their_order():
     assert list(plots.tidy(CELLS, x="protocol", sources=exact)["x"]) == ["SS", "SS", "OUE"]
 
 
-# --- where things stand ---------------------------------------------------------------------------
-
-
 def test_every_panel_is_titled_and_shows_its_own_rows():
     rows = both(*(curve("exact", [i, i, i], panel=name) for i, name in enumerate("ABCDE")))
     axes = (figure := draw(rows, columns=3)).axes
@@ -206,13 +194,6 @@ def test_labels_of_ticks_do_not_touch():
         plt.close("all")
 
 
-def test_a_scale_with_zero_is_linear_up_to_the_smallest_value_above_it():
-    (axis,) = draw(curve("exact", [1, 2, 3, 4], [0, 10, 100, 1000]), xscale="symlog").axes
-    zero, *rest = axis.xaxis.get_transform().transform(np.array([0, 10, 100, 1000]))
-    assert zero == 0 and np.diff(rest) == pytest.approx(rest[1] - rest[0])
-    assert axis.xaxis.get_transform().transform(np.array([5.0]))[0] == pytest.approx(rest[0] / 2)
-
-
 def test_a_logarithmic_axis_has_plain_labels():
     for low, high, expected in [(0.17, 0.22, "0.2"), (0.01, 0.1, "0.05"), (0.001, 100, "0.01")]:
         many = np.geomspace(low, high, 40)
@@ -258,48 +239,6 @@ def test_rows_without_a_place_are_lines_across_and_up():
     assert across.get_linestyle() != up.get_linestyle()
 
 
-# --- how things look ------------------------------------------------------------------------------
-
-
-def test_error_bars_are_those_of_the_table():
-    rows = table(*(("", "", "this run", *rest) for rest in ((1, 3, 0.5), (2, 4, 0.25), (3, 4))))
-    (axis,) = draw(rows).axes
-    (stems,) = (c for c in axis.collections if isinstance(c, mpl.collections.LineCollection))
-    assert [np.ptp(part[:, 1]) for part in stems.get_segments()[:2]] == [1.0, 0.5]
-
-
-def test_real_reports_are_filled_and_draws_from_the_law_are_hollow():
-    names = ("this run", "this run, real reports")
-    rows = both(*(curve(source, [1, 2, 3], series="a") for source in names))
-    hollow, filled = draw(rows).axes[0].lines
-    assert hollow.get_markerfacecolor() == "white"
-    assert filled.get_markerfacecolor() == filled.get_color() == hollow.get_color()
-    bars = draw(rows, kind="bars").axes[0].containers
-    assert bars[0][0].get_facecolor()[3] < bars[1][0].get_facecolor()[3] == 1.0
-
-
-def test_markers_are_joined_only_where_the_panel_has_no_exact_line():
-    rows = curve("this run", [1, 2, 3], series="a")
-    for more, style in ((table(), "-"), (curve("exact", [1, 2, 3], series="b"), "None")):
-        (marks,) = lines(draw(both(rows, more)).axes[0], marker="o")
-        assert marks.get_linestyle() == style
-
-
-def test_the_papers_points_are_crosses_beside_runs_and_a_broad_line_under_exact_values():
-    paper = curve("paper", [1, 2, 3])
-    (cross,) = lines(draw(both(paper, curve("this run", [1, 2, 3]))).axes[0], marker="x")
-    assert cross.get_linestyle() == "None"
-    broad, thin = draw(both(paper, curve("exact", [1, 2, 3]))).axes[0].lines
-    assert broad.get_linewidth() > thin.get_linewidth() and broad.get_zorder() < thin.get_zorder()
-
-
-def test_lines_that_coincide_are_all_seen_and_many_series_differ():
-    widths = [line.get_linewidth() for line in draw(apart([("", "abc")])).axes[0].lines]
-    assert widths == sorted(set(widths), reverse=True)
-    axis = draw(both(*(curve("this run", [i, i, i], series=str(i)) for i in range(23)))).axes[0]
-    assert len({(line.get_color(), line.get_marker()) for line in axis.lines}) == 23
-
-
 def test_bars_stand_beside_each_other_with_their_errors_exact_values_and_claims():
     rows = [("", "claim", "claim", "SS", 4.0)]
     for k, x, y in (("a", "GRR", 1.0), ("a", "SS", 2.0), ("b", "SS", 3.0)):
@@ -313,9 +252,6 @@ def test_bars_stand_beside_each_other_with_their_errors_exact_values_and_claims(
     segments = [np.round(part, 6).tolist() for c in axis.collections for part in c.get_segments()]
     claim, exact, error = [[0.55, 4.0], [1.45, 4.0]], [[-0.4, 1.1], [0, 1.1]], [[-0.2, 0.5], [-0.2, 1.5]]  # fmt: skip
     assert claim in segments and exact in segments and error in segments
-
-
-# --- what is said ---------------------------------------------------------------------------------
 
 
 def test_the_legend_names_every_series_source_and_claim_once():
@@ -335,27 +271,6 @@ def test_the_legend_says_what_error_bars_are_and_whether_exact_is_what_runs_tend
     shown = said(draw(rows, error="± 2 standard errors").legends[0])
     assert shown == ["exact", "this run, ± 2 standard errors"]
     assert said(draw(rows, z=True).legends[0]) == ["exact expectation", "this run, mean ± sd"]
-
-
-def test_panels_may_have_legends_and_colours_of_their_own_under_one_for_the_sources():
-    rows = apart([("A", "ab"), ("B", "cd")])
-    figure = draw(rows, own=True)
-    assert said(figure.legends[0]) == ["exact"]
-    assert [said(axis.get_legend()) for axis in figure.axes] == [["a", "b"], ["c", "d"]]
-    colours = [[line.get_color() for line in axis.lines] for axis in figure.axes]
-    assert colours[0] == colours[1] and len(set(colours[0])) == 2
-    assert len({line.get_color() for axis in draw(rows).axes for line in axis.lines}) == 4
-
-
-def test_a_legend_fits_its_figure_and_is_no_higher_than_it_must():
-    names = [f"series {i * 'long '}" for i in range(4)]
-    for inches in (2.9, 6.4, 11.6):
-        figure = draw(apart([("", names)]), size=(inches, 3))
-        box = figure.legends[0].get_window_extent()
-        assert box.width <= figure.bbox.width and (inches < 6 or box.width > box.height)
-
-
-# --- the pages ------------------------------------------------------------------------------------
 
 
 def test_every_figure_is_drawn_by_the_one_call_or_has_its_table_attached():

@@ -148,19 +148,6 @@ def test_one_version_everywhere():
     assert released == f"## {ldpkit.__version__} ({citation['date-released']})"
 
 
-def test_every_command_of_the_readme_the_appendix_and_the_image_exists():
-    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.M)
-    wrong = [
-        (name, command)
-        for name in ("ARTIFACT.md", "Dockerfile", "README.md")
-        for command in re.findall(r"(?:^|`| )make ([a-z]+)(?=[` \n])", (ROOT / name).read_text())
-        if command not in targets
-    ]
-    assert wrong == [] and {"book", "test"} <= set(targets)
-
-
-# --- the environment that make installs -----------------------------------------------------------
-
 PYTHON = """#!/bin/sh
 echo "python $*" >>"$LOG"
 if [ -n "$FAILS" ] && [ "$*" != "${*#*$FAILS}" ]; then exit 9; fi

@@ -26,8 +26,7 @@ def idx(array):
 
 @pytest.fixture
 def originals():
-    """Small files in the originals' formats: three training and two test images, three and one
-    records."""
+    """Small files in the originals' formats: three training and two test images, 3 + 1 records."""
     rng = np.random.default_rng(1)
     arrays = {
         "train-images-idx3-ubyte.gz": rng.integers(0, 256, (3, 28, 28), np.uint8),
@@ -174,33 +173,6 @@ def test_mnist_in_another_container_is_known_by_its_content(mirror, originals):
         ValueError, match="array y_train of .*mnist.npz is not that of the original train-labels"
     ):
         datasets.images("mnist")
-
-
-def test_missing_and_unknown_data(tmp_path, monkeypatch):
-    monkeypatch.setenv("LDPKIT_DATA", str(tmp_path))
-    with pytest.raises(
-        FileNotFoundError, match="train-images-idx3-ubyte.gz of fashion_mnist is missing"
-    ):
-        datasets.images("fashion_mnist")
-    with pytest.raises(ValueError, match="data set must be one of mnist, fashion_mnist"):
-        datasets.images("cifar")
-    with pytest.raises(ValueError, match="did you mean 'adult'"):
-        datasets.download("adlt")
-
-
-def test_the_registry_holds_whole_digests_of_every_file():
-    assert {name: len(files) for name, files in datasets.FILES.items()} == {
-        "mnist": 4,
-        "fashion_mnist": 4,
-        "adult": 2,
-    }
-    digests = [d for files in datasets.FILES.values() for d in files.values()] + list(
-        datasets._UNPACKED.values()
-    )
-    assert all(len(d) == 64 and int(d, 16) for d in digests) and len(set(digests)) == len(digests)
-    assert set(datasets.SOURCES) == set(datasets.FILES) and set(datasets._UNPACKED) == set(
-        datasets.FILES["mnist"]
-    )
 
 
 def test_embedded_data():

@@ -14,7 +14,7 @@ from imputation import impute
 from laws import RAD
 
 from ldpbook import paths
-from ldpbook.datasets import adult_hours, digits, fair
+from ldpbook.datasets import adult_hours, fair
 from ldpbook.paper_values import lookup
 from ldpkit.attacks.aggregate import laplace_sum_exact, laplace_sum_runs
 from ldpkit.attacks.reconstruct import posterior_gain, score_runs
@@ -22,7 +22,6 @@ from ldpkit.mechanisms.histogram import (
     ADJACENCY,
     gaussian_epsilon,
     gaussian_sigma,
-    gdp_epsilon,
     gdp_mu,
     rdp_epsilon,
 )
@@ -56,8 +55,7 @@ def gradient(weights, x, y):
 
 
 def reference(m, truth, rng):
-    """One training run written out: log-likelihoods from residuals, no low-rank products, no
-    stacking."""
+    """One training run written out: log-likelihoods from residuals, without low-rank products."""
     x, y = (np.concatenate([a, b]) for a, b in zip(m.known, m.candidates))
     (n, d), first = x.shape, len(m.known[1])
     edge, ppf = scipy.stats.norm.cdf(-2), scipy.stats.norm.ppf
@@ -116,8 +114,7 @@ def test_counted_and_posterior_advantage_agree_and_side_knowledge_only_helps(run
 
 
 def test_likelihoods_are_calibrated(runs):
-    """The inverse temperature that explains the true records best is 1, within 4 standard errors
-    (Fisher information)."""
+    """The inverse temperature that explains the true records best is 1 (Fisher information)."""
     truth, loglik = runs[0], runs[1]["loglik"]
 
     def slope(beta):
@@ -129,9 +126,6 @@ def test_likelihoods_are_calibrated(runs):
     beta = scipy.optimize.brentq(lambda b: slope(b)[0], 0.01, 5)
     assert abs(beta - 1) <= 4 / math.sqrt(slope(1.0)[1])
     assert slope(1.0)[1] > 50  # the test has power
-
-
-# --- accounting -----------------------------------------------------------------------------------
 
 
 def test_rdp_conversion_is_the_one_of_the_script():
@@ -147,19 +141,6 @@ def test_sigma_inverts_epsilon():
             found = gaussian_epsilon(gaussian_sigma(epsilon, 100, **how), 100, **how)
             assert found == pytest.approx(epsilon, abs=1e-8), how
     assert gdp_mu(5.0, 4, "replace") == 2 * gdp_mu(5.0, 4) == pytest.approx(0.8)
-
-
-def test_limits_of_the_accounting():
-    assert gdp_epsilon(1e-6, 1e-2) == 0
-    with pytest.raises(ValueError, match="epsilon"):
-        gaussian_sigma(0.05, accounting="rdp")
-    bad = {"sigma": 0.0, "steps": 0, "adjacency": "swap", "accounting": "moments", "delta": 0.0}
-    for name, value in bad.items():
-        with pytest.raises(ValueError, match=name):
-            gaussian_epsilon(**{"sigma": 1.0, name: value})
-
-
-# --- committed and live results against the oracle ----------------------------------------------
 
 
 def test_stored_mnist_runs_agree_with_the_oracle():
@@ -184,19 +165,6 @@ def test_stored_mnist_runs_agree_with_the_oracle():
         # scored on 1,000 test images, 1.6 % each
         assert table["accuracy"][here].mean() == pytest.approx(accuracy, abs=0.04)
     assert wrong == []
-
-
-def test_live_digits_agree_with_the_oracle():
-    images, y = digits()
-    x = 2 * images.reshape(len(images), -1) - 1
-    known, candidates = (x[:999], y[:999]), (x[1000:1008], y[1000:1008])
-    truth, prior = np.arange(40) % 8, np.full(8, 1 / 8)
-    runs = DPSGD(known, candidates, 5.0).perturb(truth, generator(1, "digits"))
-    found = score_runs(posterior_gain(runs["loglik"], prior), truth, prior, np.arange(8))
-    rows = {r["series"]: r for r in RAD if r["item"] == "fig3_digits" and float(r["x"]) == 5.0}
-    row = rows["aux_full_RAD_posterior_form"]
-    noise = math.hypot(found["posterior_se"], float(row["note"].split("SE=")[1]))
-    assert abs(found["posterior"] - float(row["value"])) <= 4 * noise
 
 
 def test_simulated_sums_agree_with_the_envelope():

@@ -1,8 +1,5 @@
 """The chapter on released clients: models against the real clients, mended copies, and the table.
-
-Rates are held to their laws by Clopper-Pearson intervals that miss with probability 1e-6 each; the file looks at
-fewer than 100 of them, so a correct project fails it with probability below 1e-4.
-"""
+Fewer than 100 rates are held to Clopper-Pearson intervals that miss with probability 1e-6 each."""
 
 import itertools
 import math
@@ -148,9 +145,6 @@ def test_doubles_that_one_input_cannot_reach():
     assert not any(clients.lattice(round(y * 2**20) / 2**20) for y in draw(size=5000).tolist())
 
 
-# --- the table and its packages ----------------------------------------------------------------------------------
-
-
 def test_the_table_is_as_wide_as_the_chapter_says():
     assert len({c.package for c in CLIENTS.values()}) >= 10 and len(CLIENTS) >= 50
     assert len({(c.folder, c.name) for c in CLIENTS.values()}) == len(CLIENTS)
@@ -205,9 +199,6 @@ def test_pins_name_one_release_and_check_every_file():
         revision = r"(-[\d.]+)?" if path.parent.name == "debian" else ""  # of Debian's packaging
         assert re.match(rf"{re.escape(f'{name}=={version}')}{revision} ", entries[0])
         assert [entry for entry in entries if not checked.fullmatch(entry)] == [], path
-
-
-# --- measured before, and stored --------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import rel_entr
 from scipy.stats import norm
 
-from ldpkit.attacks.gradient import Pairs
-from ldpkit.attacks.reconstruct import finite_distribution, rad_exact
-from ldpkit.auditors import audit_gradient, expected
-from ldpkit.auditors.count_ratio import statistic
-from ldpkit.mechanisms import AGM, GM, GRR, LDPSGD, RAPPOR, FaultyUE, make
+from ldpkit.mechanisms import AGM, GM, RAPPOR, FaultyUE
 
 BOOK = Path(__file__).parents[2] / "book"
 
@@ -67,15 +63,6 @@ def test_an_audit_of_two_bits_needs_fewer_pairs_than_one_of_their_event(claim, p
     assert "no valid audit of **this event** needs fewer" in text("stop_when_sure")
 
 
-def test_the_printed_estimator_alone_is_raised_by_rare_outputs():
-    rare = np.array([[4, 4998, 4998]]), np.array([[1, 4999, 5000]])
-    printed, released = (statistic(*rare, 10_000, e)[0] for e in ("printed", "released"))
-    assert (round(printed, 2), round(released, 2)) == (6.0, 0.04)
-    page = text("kv_auditor/lower_bound")
-    assert "only over outputs that both groups sent at least five times" in page
-    assert "[[4, 4998, 4998]]" in page and "which is never below the printed one" not in page
-
-
 def test_a_quarter_of_the_claim_of_gm_is_not_for_any_attack():
     sigma = GM(100, 1.0, 1e-5).scale / math.sqrt(2)  # of two values that lie a root of two apart
 
@@ -86,62 +73,6 @@ def test_a_quarter_of_the_claim_of_gm_is_not_for_any_attack():
     true = brentq(lambda e: spent(e) - 1e-5, 0.1, 1)
     glued = run("ldp_auditor/gap", '"gm-true"', GM=GM, AGM=AGM, brentq=brentq)
     assert glued == {"gm-true": f"{true:.3f}"} == {"gm-true": "0.751"}
-
-
-def test_equation_5_holds_as_a_bound():
-    law = finite_distribution(GRR(4, 1.0))
-    stated = rad_exact(law, np.full(4, 0.25), side=range(4))
-    rng = np.random.default_rng(1)
-    for _ in range(50):
-        success = rng.random((4, 4)) < 0.5
-        assert rad_exact(law, np.full(4, 0.25), success, range(4)) <= stated + 1e-12
-    page = text("rad/bounds")
-    assert '"Equation 5:' not in page and "Equation 5 holds as a bound" in page
-
-
-def test_gradients_in_one_direction_show_nothing():
-    axes = np.eye(20)
-    pairs = Pairs("longer", axes[:1], 2 * axes[:1]), Pairs("turned", axes[:1], axes[1:2])
-    limits = [audit_gradient(LDPSGD(20, 4.0), pair, "lune", trials=1).limit for pair in pairs]
-    assert limits == pytest.approx([0, 4], abs=1e-6)
-    answer = text("ldp_sgd/stronger").partition(":::{div} answer")[2].partition(":::")[0]
-    assert "different directions" in " ".join(answer.split())
-
-
-def test_with_two_values_only_grr_and_ss_come_close_to_the_claim():
-    names = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE"]
-    share = {name: expected(make(name, k=2, epsilon=1.0), trials=10**6)[0] for name in names}
-    assert all((x > 0.99) == (name in ("GRR", "SS")) for name, x in share.items())
-    assert all(x > 0.99 or 0.44 < x < 0.495 for x in share.values())
-    assert "Only GRR and SS reach it" in text("ldp_auditor/fig2")
-
-
-def test_a_bound_can_fail_by_one_unlucky_count_alone():
-    page = text("background/statistics")
-    assert "would have to be unlucky at once" not in page
-    assert "A single count does this only if it is very unlucky" in page
-    assert "The left side can be measured" not in page
-
-
-def test_the_explorer_speaks_of_percentage_points():
-    page = (BOOK / "explore" / "reconstruction.md").read_text()
-    points, before, after = re.search(
-        r"by (\d+) percentage points, from (\d+) % to (\d+) %", page
-    ).groups()
-    right = GRR(20, 2.0).p
-    assert (int(points), int(before), int(after)) == (round(100 * right - 5), 5, round(100 * right))
-    assert "percentage points" in (BOOK / "_static" / "explore" / "reconstruction.js").read_text()
-
-
-def test_a_caption_and_its_alternative_text_name_the_same_lines():
-    page = json.loads((BOOK / "kv_auditor" / "fig7.ipynb").read_text())
-    shown = [c["metadata"]["mystnb"] for c in page["cells"] if "mystnb" in c["metadata"]]
-    caption, alt = shown[0]["figure"]["caption"], shown[0]["image"]["alt"]
-    assert (
-        "dashed: half of the stated epsilon in (a)" in caption
-        and "dotted: all of it in (b) to (d)" in caption
-    )
-    assert re.search(r"In \(a\)[^.]*dashed", alt) and re.search(r"In \(d\)[^.]*dotted", alt)
 
 
 def test_the_history_adds_up_what_deployments_promise():

@@ -19,7 +19,6 @@ import pytest
 import scipy
 import seen_twice
 import standins
-from click.testing import CliRunner
 from curves import PROTOCOLS
 
 from ldpbook import paths
@@ -58,19 +57,6 @@ def test_every_record_of_a_stored_run_names_a_command_that_is_there(command):
     assert all(f"stored.py {name}" in readme for name in command.cli.commands)
 
 
-# --- DP-SGD, Figure 3 of RAD
-
-
-@pytest.mark.parametrize(
-    ("runs", "said"), [("8001", "multiple of 40, got 8001"), ("0", "0 is not in the range x>=40")]
-)
-def test_a_number_of_runs_that_does_not_fit_is_one_line(command, runs, said):
-    kept = (RESULTS / "rad_dpsgd_mnist.npz").read_bytes()
-    found = CliRunner().invoke(command.cli, ["images", "mnist", "--runs", runs])
-    assert (found.exit_code, found.output.splitlines()[-1][:7]) == (2, "Error: ")
-    assert said in found.output and (RESULTS / "rad_dpsgd_mnist.npz").read_bytes() == kept
-
-
 @pytest.fixture
 def few(monkeypatch, tmp_path):
     """Parts of eight runs, kept in a folder of this test."""
@@ -92,9 +78,6 @@ def test_stored_images_have_every_candidate_equally_often():
         for sigma in dpsgd.SIGMA:
             counts = np.bincount(table["truth"][table["sigma"] == np.float32(sigma)], minlength=8)
             assert counts.min() == counts.max() >= runs // 8
-
-
-# --- Adult, Figure 1 of refinement
 
 
 def test_stored_populations_are_all_there_and_their_rates_follow_the_law():
@@ -119,9 +102,6 @@ def test_populations_made_now_look_like_the_stored_ones():
         )
 
 
-# --- imputation, Table 1 of RAD
-
-
 def test_stored_imputation_is_whole_and_its_baseline_is_that_of_the_counts():
     counts = pd.read_csv(ROOT / "data" / "acs_counts.csv")
     assert counts.groupby("data")["people"].sum().to_dict() == {"acs": 54_364, "acs, Texas": 18_051}
@@ -141,9 +121,6 @@ def test_stored_imputation_is_whole_and_its_baseline_is_that_of_the_counts():
                 assert (rows["rero"] > rows["majority"]).all()
 
 
-# --- photographs, Figures 4, 5 and 8 of LDP-SGD
-
-
 def test_stored_measurements_of_photographs_follow_their_law():
     five, training = stored("sgd_cifar10_five"), stored("sgd_cifar10_training")
     assert set(five["adversary"]) == set(standins.ADVERSARIES) and len(five) == 200
@@ -154,9 +131,6 @@ def test_stored_measurements_of_photographs_follow_their_law():
     rates = [(1 - training[name] * np.tanh(2)) / 2 for name in ("A1", "A2")]
     limit = np.maximum(*(np.log((1 - a) / b) for a, b in (rates, rates[::-1])))
     assert limit.to_numpy() == pytest.approx(training["limit"].to_numpy(), abs=1e-6)
-
-
-# --- other priors
 
 
 def test_the_exponential_mechanism_publishes_by_its_density():
@@ -207,9 +181,6 @@ def test_runs_are_taken_as_often_as_the_prior_says():
     assert (
         np.bincount(table["truth"][kept], minlength=4).tolist() == [10, 5, 5, 0] and kept.max() < 40
     )
-
-
-# --- linkage and change
 
 
 def test_the_advantage_against_a_change_is_that_of_all_pairs_of_subsets():

@@ -14,7 +14,7 @@ import pytest
 from docutils.core import publish_doctree
 from PIL import Image
 
-from ldpbook import build, execute, slides, takeaway
+from ldpbook import execute, slides, takeaway
 from ldpbook.paper_values import COLUMNS
 
 ROOT = Path(__file__).parents[2]
@@ -110,14 +110,6 @@ def test_what_no_page_needs_goes_and_nothing_else(tmp_path):
     takeaway.lighten(tmp_path)
     assert {name: (tmp_path / name).read_text()[6:-7] for name in left} == left
     assert {name: (tmp_path / name).exists() for name in names} == names
-
-
-def test_the_sizes_of_a_site_are_those_of_its_parts(tmp_path):
-    for name in ("index.html", "a/b.html", "a/c/d.html", "_static/x/y.js", "_static/z.js"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("12345")
-    assert build.sizes(tmp_path) == {
-        "files beside them": 5, "a": 10, "_static/x": 5, "_static": 5}  # fmt: skip
 
 
 def test_slides_are_cut_from_the_pages_and_lead_to_them(project, monkeypatch):

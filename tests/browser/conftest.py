@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[2]
@@ -64,8 +65,7 @@ def browser():
 
 @pytest.fixture
 def page(browser):
-    """A page that remembers its console's errors and every address it asked that is not on this
-    machine."""
+    """A page that remembers errors of its console and addresses outside of this machine."""
     context = browser.new_context(viewport={"width": 1300, "height": 900})
     page = context.new_page()
     page.outside, page.errors = [], []
@@ -83,6 +83,29 @@ def page(browser):
     )
     yield page
     context.close()
+
+
+def themed(page, theme):
+    """Choose a theme, as a reader would have."""
+    page.add_init_script(
+        f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')"
+    )
+
+
+@pytest.fixture(params=["light", "dark"])
+def theme(page, request):
+    themed(page, request.param)
+    return request.param
+
+
+def serious(page, part=None):
+    """What axe finds to be serious in a page or a part of it."""
+    found = Axe().run(page, part).response["violations"]
+    return [
+        (v["id"], [n["target"] for n in v["nodes"]][:3])
+        for v in found
+        if v["impact"] in ("serious", "critical")
+    ]
 
 
 class Server:
@@ -109,9 +132,14 @@ class Server:
         self.process.terminate()
         self.process.wait(30)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
 
 @pytest.fixture(scope="session")
 def live(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("live"))
-    yield server
-    server.stop()
+    with Server(tmp_path_factory.mktemp("live")) as server:
+        yield server

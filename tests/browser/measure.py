@@ -17,18 +17,10 @@ from playwright.sync_api import sync_playwright
 
 from browser.conftest import FLAGS, HTML, Server, serve
 
-PAGES = [
-    "book/intro",
-    "book/ldp_auditor/fig1",
-    "book/ldp_auditor/fig2",
-    "book/kv_auditor/fig6",
-    "book/refinement/fig5",
-    "book/explore/promise",
-    "book/explore/own",
-    "book/explore/audit",
-    "book/course/grr",
-    "book/scoreboard",
-]
+PAGES = (
+    "intro ldp_auditor/fig1 ldp_auditor/fig2 kv_auditor/fig6 refinement/fig5 explore/promise"
+    " explore/own explore/audit course/grr scoreboard"
+).split()
 OURS = tuple("base.js book.css twin explore laws.js quiz.js board live search _figures/".split())
 THROTTLE, REPEATS = 4, 3
 # when the first twin or explorer of a page stood
@@ -65,7 +57,7 @@ def pages(browser, site):
         f"page; KB (gzip) of ours, of the theme; ms at {THROTTLE}x: first paint, interactive, first figure"
     )
     for name in PAGES:
-        address = f"{site}/{name}.html"
+        address = f"{site}/book/{name}.html"
         _, bodies = loaded(browser, address)
         kilobytes = {True: [0.0, 0.0], False: [0.0, 0.0]}
         for url, body in bodies.items():
@@ -78,7 +70,7 @@ def pages(browser, site):
             f"{statistics.median(v):.0f}" if None not in v else "-" for v in zip(*runs, strict=True)
         ]
         weights = ", ".join(f"{raw:.0f} ({packed:.0f})" for raw, packed in kilobytes.values())
-        print(f"{name.removeprefix('book/')}; {weights}; {', '.join(middle)}", flush=True)
+        print(f"{name}; {weights}; {', '.join(middle)}", flush=True)
 
 
 # what a reader without Python types: the coin for another value is too rare
@@ -120,8 +112,7 @@ def lab(browser):
     """From `make lab` to the reader's own client refuted, typed at ten keys a second."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        server = Server(folder)
-        try:
+        with Server(folder) as server:
             page = browser.new_page(viewport={"width": 1280, "height": 900})
             page.goto(server.link)
             page.get_by_role("link", name="auditing your own mechanism").first.click()
@@ -136,8 +127,6 @@ def lab(browser):
             said = page.locator(".live-scratch .live-stdout").first
             said.wait_for(timeout=300_000)
             return time.perf_counter() - start, said.inner_text().strip()
-        finally:
-            server.stop()
 
 
 def main():

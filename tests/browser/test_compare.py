@@ -3,10 +3,8 @@
 import json
 import re
 
-import pytest
-
 from browser.conftest import HTML
-from browser.test_live import FIGURE, LESSON, PAGE, cells, enter, parameters, status, write
+from browser.test_live import FIGURE, PAGE, cells, enter, status, write
 
 WIDTHS = (1280, 1440, 1920)
 
@@ -118,13 +116,3 @@ def test_an_edit_of_code_is_called_one_also_in_the_cell_of_parameters(page, live
     page.get_by_role("button", name="Undo all edits").click()
     cell.locator("button[aria-label^='Run cell']").click()
     assert ": nothing changed." in status(page, "Done")
-
-
-@pytest.mark.parametrize("name, whose", [(LESSON, "the notebook’s own"), (PAGE, "the paper’s")])
-def test_a_page_speaks_of_the_papers_values_only_where_there_is_a_paper(page, live, name, whose):
-    enter(page, live, name)
-    assert page.get_by_role("button", name=f"Reset to {whose} values").count() == 1
-    said = page.inner_text("#live-form") + page.inner_text("#live-status")
-    assert ("paper" in said) is any(p["paper"] for p in parameters(name).values())
-    page.get_by_role("button", name="Reset to").click()
-    status(page, f"The parameters have {whose} values again")

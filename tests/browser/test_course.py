@@ -7,31 +7,12 @@ import re
 
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
-from browser.conftest import HTML, PAGES, ROOT
+from browser.conftest import HTML, PAGES, ROOT, serious, themed
 from ldpbook import lessons
 
 LESSONS = lessons.lessons(ROOT)
 BOARD = ROOT / "_build" / "scoreboard.csv"
-
-
-def themed(page, theme):
-    page.add_init_script(
-        f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')"
-    )
-
-
-def serious(page):
-    found = Axe().run(page).response["violations"]
-    return [
-        (v["id"], [n["target"] for n in v["nodes"]][:3])
-        for v in found
-        if v["impact"] in ("serious", "critical")
-    ]
-
-
-# --- answer boxes ---------------------------------------------------------------------------------
 
 
 def right(page, box):
@@ -125,12 +106,10 @@ def test_without_scripts_a_box_is_its_question_and_its_answer(browser):
     page.context.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize(
     "name", ["book/course/index", "book/course/coins", "book/course/teachers", "book/errata"]
 )
 def test_pages_of_the_course_pass_axe_and_fit_a_phone(page, site, name, theme):
-    themed(page, theme)
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{site}/{name}.html", wait_until="networkidle")
     for box in page.locator("[data-quiz]").all():
@@ -144,9 +123,6 @@ def test_the_file_of_solutions_can_be_had(page, site):
     page.goto(f"{site}/book/course/teachers.html")
     link = page.locator("article a[download]").evaluate("a => a.href")
     assert page.request.get(link).text().count("**Solution.**") == 24
-
-
-# --- the explorer of the scoreboard ---------------------------------------------------------------
 
 
 @pytest.fixture
@@ -293,9 +269,7 @@ def test_rows_lead_to_their_figure_and_errata(page, board):
     assert (HTML / "book" / rows(page).first.locator("th a").first.get_attribute("href")).exists()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_explorer_passes_axe_and_fits_a_phone(page, site, theme):
-    themed(page, theme)
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{site}/book/scoreboard.html", wait_until="networkidle")
     page.wait_for_selector("[data-board][data-state=ready]")
@@ -306,27 +280,6 @@ def test_the_explorer_passes_axe_and_fits_a_phone(page, site, theme):
 def test_no_other_page_loads_the_data_of_the_board():
     loading = [name for name in PAGES if "board.data.js" in (HTML / f"{name}.html").read_text()]
     assert loading == ["book/scoreboard"]
-
-
-# --- what links to a page show, and what travels ---------------------------------------------------
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_every_page_says_what_it_is_about_and_shows_a_picture(name):
-    text = (HTML / f"{name}.html").read_text()
-    tags = dict(re.findall(r'<meta property="(og:\w+)" content="([^"]*)"', text))
-    assert tags["og:title"] and len(tags["og:description"]) > 40
-    picture = ((HTML / f"{name}.html").parent / tags["og:image"]).resolve()
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_theme_brings_its_icons_without_its_largest_script(page, site):
-    page.goto(f"{site}/book/intro.html", wait_until="networkidle")
-    assert not list((HTML / "_static").rglob("fontawesome.js"))
-    icon = page.locator("i.fa-bars, .fa-bars").first
-    assert icon.evaluate("i => getComputedStyle(i, '::before').content") == '"\uf0c9"'
-    assert page.evaluate("document.fonts.check('900 16px \"Font Awesome 6 Free\"', '\uf0c9')")
-    assert page.errors == []
 
 
 def test_on_paper_a_page_is_black_on_white_and_has_nothing_to_click(page, site):

@@ -140,8 +140,7 @@ def some_keyvalue(rng):
     ],
 )
 def test_the_browser_computes_what_the_package_computes(page, function, make, settings):
-    """2,210 settings in all; differences are relative, of numbers below 1 that are logarithms
-    absolute."""
+    """2,210 settings; relative differences, absolute ones of logarithms below 1."""
     rng = np.random.default_rng(1)
     cases = [make(rng) for _ in range(settings)]
     page.add_script_tag(path=LAWS)

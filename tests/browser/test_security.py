@@ -125,16 +125,12 @@ def test_a_running_kernel_takes_a_socket_that_shows_the_token(live, kernel):
 
 
 def test_the_token_ends_with_its_server(live, tmp_path):
-    server = Server(tmp_path)
-    given = {"Authorization": f"token {server.token}"}
-    assert ask(server, "GET", "/api/live", **given)[0] == 204
-    server.stop()
-    again = Server(tmp_path, port=server.port)
-    try:
+    with Server(tmp_path) as server:
+        given = {"Authorization": f"token {server.token}"}
+        assert ask(server, "GET", "/api/live", **given)[0] == 204
+    with Server(tmp_path, port=server.port) as again:
         assert again.port == server.port and again.token != server.token
         assert ask(again, "GET", "/api/live", **given)[0] == 403
-    finally:
-        again.stop()
 
 
 def test_no_answer_sets_a_cookie(live):

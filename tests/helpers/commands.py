@@ -7,9 +7,7 @@ def one_line(err):
 
 
 def refused(call, rows):
-    """Return the rows (a command line, a part of its message) that the program does not refuse with
-    one line and status 2.
-    """
+    """Return the rows (command line, part of its message) not refused in one line with status 2."""
     wrong = []
     for text, message in rows:
         status, out, err = call(text)

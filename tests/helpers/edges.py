@@ -7,9 +7,7 @@ import numpy as np
 
 
 def at_the_edge(rng, grown, delta):
-    """Return for both inputs a distribution of four outcomes that meets the claim with equality in
-    both directions.
-    """
+    """Return distributions of four outcomes for both inputs, at the claim in both directions."""
     inside, u, w = (
         rng.random(4) < 0.5,
         rng.dirichlet(np.full(4, 0.4)),

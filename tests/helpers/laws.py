@@ -36,10 +36,12 @@ EVERY = [*PURE, *ADAPTIVE, *APPROXIMATE, "LHO", "FaultySUE", "FaultyOUE"]
 DELTA = 0.02  # of the approximate protocols: large enough to show in counts
 
 
+def rng(*seed):
+    return np.random.default_rng(seed or 1)
+
+
 def build(label, k, epsilon, delta=DELTA):
-    """Return the mechanism with this label in tests and tables; LHO takes the hash range of OLH at
-    this epsilon.
-    """
+    """Return the mechanism with this label; LHO takes the hash range of OLH at this epsilon."""
     if label == "LHO":
         return LHO(k, OLH(k, epsilon).g)
     if label in ADAPTIVE:
@@ -56,9 +58,7 @@ def build(label, k, epsilon, delta=DELTA):
 
 
 def table(name):
-    """Return the rows of a table in `tests/data` as dictionaries of texts, because the digits carry
-    the precision.
-    """
+    """Return the rows of a table in `tests/data` as texts, because digits carry the precision."""
     with open(DATA / f"{name}.csv", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -83,9 +83,7 @@ def binomial_p(count, n, rate):
 
 
 def same_rate_p(one, n_one, two, n_two):
-    """Return the exact two-sided p-value of two counts with a common rate (Fisher's test, tails
-    doubled).
-    """
+    """Return Fisher's exact two-sided p-value of two counts with a common rate, tails doubled."""
     law = stats.hypergeom(n_one + n_two, one + two, n_one)
     return min(1.0, 2 * min(law.cdf(one), law.sf(one - 1)))
 
@@ -119,9 +117,7 @@ def estimation_p(estimates, truth, variance):
 
 
 def chi_square_p(counts, probabilities):
-    """Return the chi-square p-value after neighbouring cells were merged until each expects at
-    least 25.
-    """
+    """Return the chi-square p-value, neighbouring cells merged until each expects at least 25."""
     cells = [[0.0, 0.0]]
     for got, wanted in zip(np.ravel(counts), np.ravel(probabilities) * np.sum(counts)):
         if cells[-1][1] >= 25:

@@ -42,9 +42,6 @@ ldpkit.
 """
 
 
-# --- one mutant -----------------------------------------------------------------------------------
-
-
 class Change(ast.NodeTransformer):
     """A function whose result is passed through an expression in `x`."""
 
@@ -123,9 +120,7 @@ def unasserted(cells):
 
 
 def play(page, parameters, law="", change=""):
-    """Run a page in this process with one function changed; return the error that stopped it, if
-    any, and its comparisons.
-    """
+    """Run a page here with one function changed; return its error, if any, and its comparisons."""
     if law:  # it is found while it is imported, and the process may be a copy of one that has imported it
         for name in [
             name for name in sys.modules if name.partition(".")[0] in ("ldpkit", "ldpbook")
@@ -156,9 +151,6 @@ def play(page, parameters, law="", change=""):
     return {"problem": problem, "rows": json.loads(rows.to_json(orient="records"))}
 
 
-# --- all of them ----------------------------------------------------------------------------------
-
-
 def mutants():
     """Return a dictionary for each mutant of the list, with the parameters of its page."""
     said = yaml.safe_load(LIST.read_text())
@@ -170,38 +162,25 @@ def mutants():
 
 
 def apart(*asked):
-    """Return the result of `play` in a process of its own, which has already loaded everything but
-    this package.
-    """
+    """Return the result of `play` in a process that has already loaded all but this package."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(LOADED)
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         return pool.submit(play, *asked).result()
 
 
-LOADED = [
-    "pandas",
-    "scipy.stats",
-    "scipy.interpolate",
-    "seaborn",
-    "numba",
-    "IPython",
-    "myst_nb",
-    "statsmodels.api",
-]
+LOADED = (
+    "pandas scipy.stats scipy.interpolate seaborn numba IPython myst_nb statsmodels.api".split()
+)
 
 
 def independent(row):
-    """Return whether a comparison is with something that does not come from an exact distribution
-    of ldpkit.
-    """
+    """Return whether a comparison is with something that no exact distribution of ldpkit made."""
     return row["how"] in WITNESSES or row["published"] is not None
 
 
 def judged(mutant, found, seconds):
-    """Return the row of the table for a mutant, with the differing comparison that deviates
-    furthest, if any.
-    """
+    """Return the table's row for a mutant, with the comparison that deviates furthest, if any."""
     red = [row for row in found["rows"] if row["verdict"] == "differs"]
     known = [row for row in red if independent(row)]
     order = {how: place for place, how in enumerate(WITNESSES)}

@@ -14,9 +14,7 @@ TAG = "parameters"
 
 @contextlib.contextmanager
 def shell():
-    """Provide a shell for `get_ipython` that displays the results of cells and keeps none of them;
-    remove it afterwards.
-    """
+    """Provide a shell for `get_ipython` that displays results and keeps none of them."""
     from IPython.core.displaypub import CapturingDisplayPublisher
     from IPython.core.interactiveshell import InteractiveShell
 

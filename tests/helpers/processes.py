@@ -16,9 +16,7 @@ def heard():
 
 @contextlib.contextmanager
 def started(*command, cwd=None):
-    """Provide a process that leads a group of its own, as a shell would start it; end the group
-    afterwards.
-    """
+    """Provide a process that leads a group of its own, and end the group afterwards."""
     process = subprocess.Popen(
         [*map(str, command)],
         stdout=subprocess.PIPE,

@@ -26,9 +26,7 @@ class Word(ReportType):
 
 @dataclass(frozen=True)
 class Speller(FrequencyOracle):
-    """A mechanism that spells the value, or that of another user, with the probabilities of
-    randomised response.
-    """
+    """A mechanism that spells a value kept or replaced as randomised response does."""
 
     k: Domain
     epsilon: Epsilon

@@ -14,9 +14,7 @@ from ldpkit.rng import generator
 
 
 def square(x, seed, trace=None, forbidden=None):
-    """Return the square of x, and leave a file behind; fail while the file `forbidden` exists and
-    names x.
-    """
+    """Return the square of x, and leave a file behind; fail while the file `forbidden` names x."""
     if forbidden and Path(forbidden).exists() and Path(forbidden).read_text() == str(x):
         raise ArithmeticError(f"no square of {x}")
     if trace:

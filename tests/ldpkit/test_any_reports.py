@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 
-from ldpkit.auditors import audit
 from ldpkit.mechanisms import Client, ClientError
 from ldpkit.reports.anything import plain
 
@@ -110,27 +109,3 @@ def test_the_client_gets_copies_of_its_inputs_and_may_reuse_its_report():
         return buffer
 
     assert [*reports(f, [{"x": 1}, {"x": 2}])] == [[1, 1], [2, 1]]
-
-
-def test_an_attack_of_ones_own_reads_them_in_an_audit_of_fixed_size():
-    def f(values, rng):
-        return [{"sign": "-+"[v > 0], "noise": rng.normal()} for v in values]
-
-    class Sign:
-        name = "sign"
-
-        def choose(self, mechanism, trials, tail):
-            return self
-
-        def accepts(self, mechanism, reports, pair, rng):
-            return np.array([r["sign"] == "-" for r in mechanism.read(reports)])
-
-        def rates(self, mechanism, pair=None):
-            return None
-
-        def sample(self, *given):
-            raise AssertionError
-
-    result = audit(client(f), Sign(), trials=2000)
-    assert result.status == "violation" and result.pair == (0, 1)
-    assert result.parameters["values"] == ["-1.0", "1.0"]

@@ -1,37 +1,21 @@
-"""Approximate guarantees: AGRR, ASUE, ABLH, AOLH and the Gaussian mechanisms GM and AGM.
-
-The pairwise agreement and the estimators of AGRR, ASUE, ABLH and AOLH are tested with the pure
-protocols (`test_attacks`, `test_mechanisms`). Printed numbers are met to half a unit of their last
-digit, identities to rounding; an (epsilon, delta) guarantee is checked by summing the excess over
-all reports. Counts and estimates are judged by fewer than 200 p-values with `laws.P_MIN`: a correct
-package fails this file with probability below 1e-5.
-"""
+"""Approximate guarantees: AGRR, ASUE, ABLH, AOLH and the Gaussian mechanisms GM and AGM. Printed
+numbers are met to half a unit of their last digit, identities to rounding. Nothing here is
+random."""
 
 import itertools
 import math
 
 import numpy as np
 import pytest
-from laws import (
-    APPROXIMATE,
-    GAUSSIAN,
-    P_MIN,
-    build,
-    chi_square_p,
-    estimation_p,
-    least_p,
-    mechanism_of,
-    table,
-    unit,
-)
+from laws import APPROXIMATE, GAUSSIAN, build, mechanism_of, rng, table, unit
 from pytest import approx
 from scipy import integrate, optimize, stats
 
 from ldpkit import attacks
 from ldpkit.attacks import TwoValueTest
-from ldpkit.auditors import audit, expected
+from ldpkit.auditors import expected
 from ldpkit.exact import gaussian_success
-from ldpkit.mechanisms import AGM, AGRR, ASUE, GM, OLH, make
+from ldpkit.mechanisms import AGM, GM, OLH, make
 from ldpkit.mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ldpkit.mechanisms.histogram import gaussian_delta
 
@@ -40,10 +24,6 @@ SINGLE = [row for row in table("exact_more") if row["tau"] == row["d"] == "1"]
 GAUSSIAN_EVENTS = [row for row in table("tight_more") if row["mechanism"] in GAUSSIAN]
 DELTAS = [1e-12, 1e-9, 1e-5, 0.01, 0.5, 0.99]
 BOTH = [*APPROXIMATE, *GAUSSIAN]
-
-
-def rng(*seed):
-    return np.random.default_rng(seed or 1)
 
 
 def test_noise_of_the_gaussian_mechanisms():
@@ -70,20 +50,6 @@ def test_noise_of_the_gaussian_mechanisms():
         assert gaussian_delta(epsilon, scale) < delta, epsilon
 
 
-def test_the_gaussian_delta_is_the_excess_of_one_density_over_the_other():
-    for epsilon, delta in [(0.25, 0.01), (1, 1e-5), (4, 0.3)]:
-        distance = math.sqrt(2) / AGM(10, epsilon, delta).scale
-        start = epsilon / distance + distance / 2  # from there on the log ratio exceeds epsilon
-
-        def more(x):
-            return stats.norm.pdf(x, distance) - math.exp(epsilon) * stats.norm.pdf(x)
-
-        ends = start, max(start, distance) + 12
-        assert more(start) == approx(0, abs=1e-12), (epsilon, delta)
-        total = integrate.quad(more, *ends, epsabs=0, epsrel=1e-11, limit=200)[0]
-        assert total == approx(delta, rel=1e-8), (epsilon, delta)
-
-
 def test_hash_range_of_aolh_is_the_published_expression_and_mostly_that_of_olh():
     budgets = [0.25, 0.5, 0.75, 1, 2, 4, 6, 10]
     for delta, epsilon in itertools.product([1e-7, 1e-6, 1e-5, 1e-4, 0.01], budgets):
@@ -102,37 +68,6 @@ def test_hash_range_of_aolh_is_the_published_expression_and_mostly_that_of_olh()
         with pytest.raises(ValueError, match="delta must be smaller for AOLH"):
             make("AOLH", k=5, epsilon=0.5, delta=delta)
         assert 0.5 < make("ABLH", k=5, epsilon=0.5, delta=delta).p < 1, delta
-
-
-def excess(one, two, epsilon):
-    """Largest ``P1(S) - e^epsilon P2(S)`` of all events S: the sum over the reports where it is
-    positive."""
-    return sum(max(0.0, p - math.exp(epsilon) * q) for p, q in zip(one, two))
-
-
-def test_no_event_exceeds_the_guarantee_and_one_reaches_it():
-    budgets = itertools.product([MIN_EPSILON, 0.5, 1, 4, 10], [1e-9, 1e-5, 0.02, 0.5, 0.99])
-    for (epsilon, delta), k in itertools.product(budgets, (2, 3, 5)):
-        wanted = approx(delta, rel=1e-9, abs=1e-15 * math.exp(epsilon))
-        m = AGRR(k, epsilon, delta)
-        first, second = ([m.p if y == v else m.q for y in range(k)] for v in (0, 1))
-        assert sum(first) == approx(1, rel=1e-14), m
-        assert excess(first, second, epsilon) == excess(second, first, epsilon) == wanted, m
-        own = approx(epsilon, rel=1e-9, abs=1e-14 / (1 - delta))
-        assert math.log((m.p - delta) / m.q) == own
-        if k < 5:
-            m, space = ASUE(k, epsilon, delta), [*itertools.product([0, 1], repeat=k)]
-            rates = [np.where(np.arange(k) == value, m.p, m.q) for value in (0, 1)]
-            laws = [np.where(space, rate, 1 - rate).prod(axis=1) for rate in rates]
-            assert excess(*laws, epsilon) == wanted, m
-    # the hashing protocols have a smaller delta
-    rows = [(0.5, 1e-5), (0.5, 0.02), (2, 0.02), (4, 1e-3)]
-    for label, (epsilon, delta) in itertools.product(["ABLH", "AOLH"], rows):
-        m = build(label, 10, epsilon, delta)
-        one, two, seen = np.indices((m.g,) * 3)  # cells of the two values, and the reported one
-        other = (1 - m.p) / (m.g - 1)
-        laws = (np.where(own == seen, m.p, other).ravel() / m.g**2 for own in (one, two))
-        assert excess(*laws, epsilon) == approx((1 - 1 / m.g) * delta, rel=1e-8), m
 
 
 def test_rates_and_the_expected_statistic_equal_the_oracle_for_every_delta():
@@ -185,48 +120,3 @@ def test_the_success_on_gaussian_noise_equals_adaptive_quadrature():
         assert gaussian_success(sigma, k) == approx(total, rel=1e-9), (k, sigma)
         closed = stats.norm.cdf(1 / (sigma * math.sqrt(2)))
         assert gaussian_success(sigma, 2) == approx(closed, rel=1e-12), sigma
-
-
-def test_fast_samples_real_reports_and_exact_rates_agree():
-    rows = [("GM", 0.5), ("AGM", 0.5), ("AGM", 3.0)]
-    for k, (label, epsilon) in itertools.product([2, 3, 10, 100], rows):
-        mechanism = build(label, k, epsilon)
-        for number, attack in enumerate((GUESS, TwoValueTest(0.0), TwoValueTest(1.0))):
-            assert least_p(attack, mechanism, 100 + number) > P_MIN, (mechanism, attack)
-
-
-def test_gaussian_noise_and_estimates_have_their_laws():
-    n, repeats, truth = 100, 1000, np.array([0.5, 0.3, 0.2, 0.0])
-    values = np.tile(np.repeat(np.arange(4), (n * truth).astype(int)), repeats)
-    for label in GAUSSIAN:
-        m, own = build(label, 3, 1.0), rng(1).integers(0, 3, 60_000)
-        noise = (m.perturb(own, rng(2)) - np.eye(3)[own]) / m.scale
-        for column in noise.T:
-            assert stats.kstest(column, "norm").pvalue > P_MIN, label
-        quartiles = np.searchsorted(stats.norm.ppf([0.25, 0.5, 0.75]), noise)
-        counts = np.bincount(quartiles @ [16, 4, 1], minlength=64)  # coordinates are independent
-        assert chi_square_p(counts, np.full(64, 1 / 64)) > P_MIN, label
-        m = build(label, 4, 1.0)
-        estimates = [m.estimate(part) for part in np.split(m.perturb(values, rng(3)), repeats)]
-        assert estimation_p(estimates, truth, m.variance(n, truth)) > P_MIN, label
-        assert m.variance(n) == approx(m.scale**2 / n, rel=1e-15), label
-
-
-def test_an_honest_approximate_mechanism_is_not_flagged_but_would_be_without_its_delta():
-    for label in BOTH:
-        mechanism = build(label, 10, 0.5, 0.02)
-        result = audit(mechanism, "tight", trials=200_000)
-        assert result.delta == 0.02 and result.claim == 0.5 and not result.violated, label
-        if label in ("AGRR", "ASUE"):
-            assert audit(mechanism, "tight", trials=200_000, delta=0.0).violated, label
-        mechanism = build(label, 7, 1.0)
-        assert make(label, **mechanism.parameters) == mechanism
-        assert mechanism.published_delta == mechanism.delta
-        for bad in (0, 1.0, -1e-9, math.nan, True):
-            with pytest.raises(ValueError, match="delta must"):
-                type(mechanism)(5, 0.5, bad)
-        with pytest.raises(ValueError, match="delta"):
-            make(label, k=7, epsilon=1.0)
-    for cls, epsilon in [(GM, 1.0001), (GM, 0), (GM, math.nan), (AGM, 30.1), (AGM, 0), (AGM, "1")]:
-        with pytest.raises(ValueError, match="epsilon must"):
-            cls(5, epsilon, 1e-5)

@@ -1,10 +1,6 @@
 """Bets against a claim: what they can never win while it holds, and how fast they win once it is
-broken.
-
-Means under a claim are exact sums, so they are held to rounding. Simulated counts are compared with
-exact binomial tails at `P_MIN`; growth rates and stopping times with the table in
-`tests/data/betting.csv`.
-"""
+broken. Means are exact sums; simulated counts are compared with exact binomial tails at `P_MIN`,
+growth with `tests/data/betting.csv`."""
 
 import math
 
@@ -24,8 +20,7 @@ def rng(*seed):
 
 
 def kept(epsilon, delta, n, seed):
-    """Random rates of an event that keep the claim, some of them on its edge; and the edge's
-    ends."""
+    """Random rates of an event that keep the claim, some of them on its edge or at its ends."""
     q = np.concatenate([rng(seed).random(n) ** 3, [0.0, 1e-9, 1.0]])
     top = np.minimum(1, math.exp(epsilon) * q + delta)
     p = top * np.where(np.arange(q.size) % 2, 1, rng(seed, 1).random(q.size))
@@ -65,8 +60,7 @@ def test_the_greatest_stake_is_the_greatest():
 
 
 def test_the_soft_bet_is_valid_for_any_likelihood_and_any_balance():
-    """Random laws that keep the claim, the tightest that they can be; the product of the means is
-    at most 1."""
+    """Of the tightest random laws that keep the claim; the product of means is at most 1."""
     draw, tight = rng(2), 0.0
     for _ in range(3000):
         k, epsilon, delta = (
@@ -142,8 +136,7 @@ def test_rates_that_keep_the_claim_win_nothing():
 @pytest.mark.parametrize("row", [row for row in ROWS if float(row["growth_joint"]) > 0.05],
                          ids=lambda row: f"{row['case']}-{row['epsilon']}")  # fmt: skip
 def test_the_mean_number_of_pairs_lies_between_its_bounds(row):
-    """2,000 runs of a bet with known rates; their mean is off by 5.5 standard errors once in 10^7
-    runs of this test."""
+    """2,000 runs; their mean is off by 5.5 standard errors once in 10^7 runs of this test."""
     p, q, epsilon = (float(row[name]) for name in ("p", "q", "epsilon"))
     low, high = betting.expected_pairs(p, q, epsilon, ALPHA)
     assert low <= high <= 1.05 * low

@@ -1,7 +1,5 @@
-"""The cause of a leak in words, and the seed that a program repeats.
-
-Seeds are fixed. The clients leak grossly, so that each violation is found within its reports.
-"""
+"""The cause of a leak in words, and the seed that a program repeats. Clients leak grossly, so that
+each violation is found within its reports."""
 
 import json
 import math
@@ -111,7 +109,6 @@ def test_a_clock_that_decides_is_named_and_can_be_left_out(tmp_path):
         recorded(*paths, "any", 1.0, ignore=["ts"], fields=["v"])
 
 
-# --- seeds ----------------------------------------------------------------------------------------
 BODY = """
 import json, random, sys
 {begin}
@@ -157,17 +154,8 @@ def test_the_command_line_says_seed(tmp_path, monkeypatch, capfd):
     for answer, status in ((NOISY, 1), ("random.random()", 4)):
         program(tmp_path, answer, "random.seed(1)")
         with pytest.raises(SystemExit) as ended:
-            main(
-                [
-                    "audit",
-                    "--command",
-                    f"{sys.executable} client.py",
-                    "--inputs",
-                    "[0, 1]",
-                    "--epsilon",
-                    "1",
-                ]
-            )
+            given = "--inputs [0,1] --epsilon 1".split()
+            main(["audit", "--command", f"{sys.executable} client.py", *given])
         assert ended.value.code == status and "seed" in capfd.readouterr().out.splitlines()[-1]
 
 

@@ -1,10 +1,5 @@
 """Foreign clients under audit: the same results as ldpkit's own, and one clear error for everything
-that is no report.
-
-Statistical tests: fixed seeds, exact binomial tails and Fisher's exact test. The file compares
-fewer than 100 p-values with `laws.P_MIN`, so a correct package fails it with probability below 1e-5
-(see `laws`).
-"""
+that is no report. Fewer than 100 p-values against `laws.P_MIN`."""
 
 import inspect
 import itertools

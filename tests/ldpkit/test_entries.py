@@ -192,8 +192,7 @@ def test_a_state_that_would_lead_outside_of_the_tables_is_refused(change):
 
 
 def test_wealth_is_looked_at_after_couples_of_reports():
-    """A bet on the input of the report before is fair given all couples of reports before, and not given the first
-    report of a couple."""
+    """A bet on the input of the report before is fair given all couples before."""
     for seed in range(6):
         planned = SequentialAudit(client(one_late()), "learned", trials=1000)
         run = planned.start(seed)

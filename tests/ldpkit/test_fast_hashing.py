@@ -1,8 +1,5 @@
-"""Local hashing by the functions of packages: against the package xxhash, enumerations of all
-functions, a closed form, and reports of the client.
-
-Real reports are judged by fewer than 10 p-values against `laws.P_MIN`: false alarm below 1e-6.
-"""
+"""Local hashing by the functions of packages: against xxhash, enumerations of all functions, a
+closed form, and fewer than 10 p-values of reports against `laws.P_MIN`."""
 
 import itertools
 import math

@@ -1,10 +1,7 @@
-"""What is read from outside, made by its grammar and by mutations of what was found before: JSON
-lines, CSV, Parquet, grids in YAML, kept audits, parameters, and addresses of pages.
-
-What follows a grammar is read as it was meant. Anything else is read, or refused in one sentence
-that names the file; no other error comes out. `data/fuzz` keeps what once was read otherwise.
-`python -m ldpbook fuzz` runs these tests with other seeds for a given time.
-"""
+"""What is read from outside, made by its grammar and by mutations of what was found before. What
+follows a grammar is read as it was meant; anything else is read, or refused in one sentence that
+names the file. `data/fuzz` keeps what once was read otherwise; `python -m ldpbook fuzz` takes other
+seeds."""
 
 import ast
 import contextlib
@@ -95,8 +92,6 @@ def read(name, content):
     return ""
 
 
-# --- kept audits ----------------------------------------------------------------------------------
-
 AUDITS = [
     "--mechanism GRR --k 5 --epsilon 1 --attack tight",
     "--mechanism OUE --k 3 --epsilon 0.5 --attack guess --within 0.3",
@@ -150,8 +145,6 @@ def kept(which):
     assert called(f"audit {AUDITS[which]} --until-sure --trials 60 --save first.state")[0] == 0
     return Path("first.state").read_text()
 
-
-# --- addresses ------------------------------------------------------------------------------------
 
 FORM = ROOT / "book" / "_static" / "live" / "form.js"
 PARAMETERS = list({
@@ -226,9 +219,6 @@ def fitting(p):
     several = st.lists(one, min_size=2 if p.pair else 1, max_size=2 if p.pair else 4)
     whole = several if p.many else one | st.none() if p.none else one
     return whole.filter(lambda value: p.problem(value) is None)
-
-
-# --- grammars -------------------------------------------------------------------------------------
 
 
 @FUZZ
@@ -329,8 +319,6 @@ def test_addresses_are_read_as_they_were_meant(asked, data):
     assert not found["refused"]
     assert {name: ast.literal_eval(text) for name, text in found["set"]} == values
 
-
-# --- mutations ------------------------------------------------------------------------------------
 
 PARTS = [b"", b'"', b"'", b",", b"\n", b"\r", b"\0", b"\xff", b"\xef\xbb\xbf", b"[", b"]", b"{", b"}", b":",
          b"&a ", b"*a", b"!!python/name:os.system", b"[" * 3000, b'{"a": 1, "a": 0}', b"9" * 5000, b"1e999",

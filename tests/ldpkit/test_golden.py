@@ -1,11 +1,6 @@
 """Stored rows: one audit of every auditor, attack and family, from the law and by real reports, at
-fixed seeds.
-
-They tell which numbers an edit changed, not which numbers are right: the laws and oracle tables do
-that. Where streams change on purpose, `python tests/ldpkit/test_golden.py` writes the rows anew, and the
-edit says why. Counts are compared as they are; what is computed from them may round differently on
-another processor.
-"""
+fixed seeds. They tell which numbers an edit changed, not which are right. Where streams change on
+purpose, `python tests/ldpkit/test_golden.py` writes the rows anew, and the edit says why."""
 
 import itertools
 import json

@@ -1,12 +1,6 @@
-"""Whose reports are counted, and are they independent: replaced clients, unknown kinds, orders,
-broken randomness.
-
-An honest client is called dependent, or its order telling, with probability at most 2e-6 by the
-bounds that the checks rest on; this file makes fewer than 600 honest audits, so a correct package
-fails it with probability below 2e-3 even if all bounds were attained, which Hoeffding's are not by
-far. A broken client is missed with the probability that its draws agree by chance, below 1e-6 an
-audit: a coin with P = 0.23 in 512 batches, sixteen remembered reports in two processes.
-"""
+"""Whose reports are counted, and are they independent: replaced clients, unknown report types,
+orders, broken randomness. Fewer than 600 honest audits are called dependent with probability 2e-6
+each at most; a broken client is missed with probability below 1e-6."""
 
 import dataclasses
 import itertools
@@ -39,8 +33,6 @@ from ldpkit.mechanisms import (
 from ldpkit.mechanisms.base import distribution_known
 from ldpkit.mechanisms.client import FORMS
 from ldpkit.reports import ExactSupport, ReportType, Value
-
-# --- the law of a class speaks for its own client -------------------------------------------------
 
 
 class Leaking(OUE):
@@ -167,9 +159,6 @@ def test_what_changes_nothing_of_the_client_keeps_the_law():
     assert unstated.faithful and unstated.exact is None and not unstated.violated
 
 
-# --- kinds of reports -----------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Sign(ReportType):
     """A row and a sign."""
@@ -183,8 +172,7 @@ class Sign(ReportType):
 
 @dataclass(frozen=True)
 class Hadamard(FrequencyOracle):
-    """A row of a Hadamard matrix and one randomised sign: a kind of report that no attack here
-    knows."""
+    """A row of a Hadamard matrix and one randomised sign, which no attack here knows."""
 
     k: int
     epsilon: float
@@ -240,9 +228,6 @@ def test_an_attack_of_ones_own_audits_an_unknown_kind_by_real_reports():
     assert abs(found.rates["tpr"] - 0.35) < 5 * sd
 
 
-# --- order ----------------------------------------------------------------------------------------
-
-
 def true_first(values, rng):
     """Subset selection that writes the true value to the front, as multi-freq-ldpy 0.2.5 does."""
     out = SS(10, 1.0).perturb(values, rng)
@@ -292,8 +277,6 @@ def test_whether_the_order_matters_is_said_by_the_kind_whatever_its_class(monkey
         warnings = audit(client, "tight", trials=20_000).warnings
         assert any("the order of the collections" in text for text in warnings) is ordered
 
-
-# --- independence ---------------------------------------------------------------------------------
 
 RUNS = range(1, 11)
 
@@ -376,9 +359,6 @@ def test_a_recording_is_audited_and_the_missing_calls_are_said():
 
 
 def test_honest_clients_are_left_alone():
-    """Every registered kind of report that a client may have, and mechanisms with a replaced but
-    honest client."""
-
     class Passed(SHE):
         def perturb(self, values, rng):
             return super().perturb(values, rng)

@@ -102,8 +102,6 @@ def test_of_many_edits_the_last_are_kept(tmp_path):
     assert own.is_dir() and kept == [f"{i:02}" for i in range(15, 30)]
 
 
-# --- no home --------------------------------------------------------------------------------------
-
 WHERE = "from ldpkit.jit import CACHE; print(CACHE)"
 
 

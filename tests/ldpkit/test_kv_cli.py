@@ -37,29 +37,3 @@ def test_no_valid_bound_of_a_correct_mechanism_ever_gives_status_1(call):
         status, out, _ = call(f"audit-kv {given} --seed {seed} --json")
         row = json.loads(out)
         assert status == 0 and row["lower"] <= 1 < row["epsilon_emp"] + 0.01, seed
-
-
-def test_bad_input_is_one_line_and_status_2(call):
-    """Beside the tables of `test_hostile`."""
-    for text, message in [
-        ("pckv-ue", "Missing option '--epsilon'"),
-        ("pckv-ue --epsilon 1 --keys 14", "an alphabet of 3^15 = 14348907 outputs is too large"),
-        (
-            "pckv-ue --epsilon 1 --keys 14 --estimator valid",
-            "look at a few `positions` of the record",
-        ),
-        ("cpp-ue --epsilon 1 --buckets 22", "an alphabet of 2^22 = 4194304 outputs is too large"),
-        ("cpp-ue --epsilon 1 --buckets 5", "buckets must be an even number"),
-        ("cpp-ue --epsilon 1 --keys 2", "--keys does not belong to cpp-ue"),
-        ("cpp-ue --epsilon 1 --padding 2", "--padding does not belong to cpp-ue"),
-        ("pckv-ue --epsilon 1 --rounds 2", "--rounds does not belong to pckv-ue"),
-        ("privkv --epsilon 1 --buckets 4", "--buckets does not belong to privkv"),
-        ("pckv-ue --epsilon 1 --users 0", "users must be"),
-        (
-            "pckv-ue --epsilon 1 --users 1 --estimator split",
-            "users must be an integer in [2, 1000000000000], got 1",
-        ),
-    ]:
-        status, out, err = call(f"audit-kv --mechanism {text}")
-        assert (status, out) == (2, "") and err.startswith("ldpkit: "), text
-        assert err.count("\n") == 1 and message in err, text

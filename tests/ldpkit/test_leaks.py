@@ -1,8 +1,5 @@
-"""Clients that leak, found by what is learned of their reports alone, and clients that do not.
-
-Seeds are fixed. A client that keeps its claim is accused with probability alpha at most, whatever
-is learned: two audits at alpha = .01 both accuse by chance with probability 1e-4 at most.
-"""
+"""Clients that leak, found by what is learned of their reports alone, and clients that do not: two
+of their audits at alpha = .01 both accuse by chance with probability 1e-4 at most."""
 
 import importlib.util
 import math

@@ -1,7 +1,6 @@
 """Files that commands write: new ones or their own, never somebody else's; and what a message
 repeats of what was given."""
 
-import ast
 import os
 import stat
 from pathlib import Path
@@ -13,7 +12,6 @@ from ldpkit.cli import commands
 from ldpkit.cli.group import brief
 from ldpkit.digests import replace
 
-TOOLS = Path(__file__).parents[2] / "book" / "ldpbook"
 AUDIT = "audit --mechanism GRR --k 5 --epsilon 1 --attack tight --until-sure --trials 40"
 LINES = {
     ("audit", "--save"): AUDIT,
@@ -40,33 +38,6 @@ def test_every_option_that_names_an_output_is_here():
         if isinstance(option.type, click.Path) and not option.type.exists and option.type.file_okay
     }
     assert found == set(LINES)
-
-
-def test_no_tool_of_the_book_takes_the_path_of_an_output():
-    """What they write lies in the build; a new argument belongs into this list or into `LINES`."""
-    known = {
-        "idle", "ip", "jobs", "list", "name", "notebook", "packages", "parameters", "paths", "port", "rule",
-        "scale", "strict", "upgrade",
-    }  # fmt: skip
-    for path in TOOLS.glob("*.py"):
-        calls = [
-            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
-        ]
-        assert {name.lstrip("-") for call in calls for name in arguments(call)} <= known, path
-
-
-def arguments(call):
-    """The arguments that a call adds to a command line."""
-    function = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    if function == "add_argument":
-        return [each.value for each in call.args if isinstance(each, ast.Constant)]
-    if function != "options":
-        return []
-    tables = [each.value for each in call.keywords if isinstance(each.value, ast.Dict)]
-    named = [each.arg for each in call.keywords if each.arg]
-    return named + [
-        key.value for table in tables for key in table.keys if key.value.startswith("--")
-    ]
 
 
 def strangers():
@@ -134,9 +105,6 @@ def test_what_lies_where_an_unfinished_file_goes_is_not_written_through(here):
     Path("link").symlink_to("thesis.txt")
     with pytest.raises(ValueError, match="output must be a new or a regular file, got link"):
         replace(Path("link"), "new")
-
-
-# --- what is read ---------------------------------------------------------------------------------
 
 
 def test_a_sweep_is_described_by_a_file_of_moderate_size(here, call):

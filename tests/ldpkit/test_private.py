@@ -1,9 +1,5 @@
-"""`assert_private`, the plugin of pytest, and the action of a workflow.
-
-Clients that keep their claim answer at random, by the generator of the audit; seeds are fixed. A
-test here never depends on how fast the machine is: an audit ends by a violation, by a number of
-reports, or at once.
-"""
+"""`assert_private`, the plugin of pytest, and the action of a workflow. Seeds are fixed, and an
+audit ends by a violation, by a number of reports, or at once, never by the speed of the machine."""
 
 import os
 import re
@@ -115,18 +111,11 @@ def environment():
 
 def pytest_in(folder, *options):
     """Run pytest in a folder, with this plugin alone."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "ldpkit.testing.plugin",
-    ]
+    plugins = "-m pytest -p no:cacheprovider -p ldpkit.testing.plugin".split()
+    command = [sys.executable, *plugins, *options]
     alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     ended = subprocess.run(
-        [*command, *options], cwd=folder, env=environment() | alone, text=True, capture_output=True
+        command, cwd=folder, env=environment() | alone, text=True, capture_output=True
     )
     return ended.returncode, ended.stdout + ended.stderr
 
@@ -162,12 +151,8 @@ def test_pytest_starts_as_fast_with_the_plugin(project):
     new = subprocess.run(
         [sys.executable, "-c", code], env=environment(), text=True, capture_output=True, check=True
     ).stdout
-    assert {name.partition(".")[0] for name in new.split()} <= {
-        "ldpkit",
-        "typing",
-        "_typing",
-        "collections",
-    }
+    known = {"ldpkit", "typing", "_typing", "collections"}
+    assert {name.partition(".")[0] for name in new.split()} <= known
 
 
 def test_the_steps_of_the_action_run(project):

@@ -1,7 +1,5 @@
-"""Foreign programs and recordings as clients: read line by line, and whatever they do wrong is said.
-
-Nothing here is judged by chance: programs report what they are asked, recordings are made here.
-"""
+"""Foreign programs and recordings as clients: read line by line, and whatever they do wrong is
+said."""
 
 import json
 import shutil
@@ -55,11 +53,7 @@ def test_a_program_in_another_language_is_audited(tmp_path):
 
 def test_a_program_that_ends_is_started_again():
     once = Program(python("print(sys.stdin.readline(), end='')"))
-    assert [once(v) for v in range(4)] == list(range(4)) and [once(1) for _ in range(3)] == [
-        1,
-        1,
-        1,
-    ]
+    assert [once(v) for v in (0, 1, 2, 1, 1)] == [0, 1, 2, 1, 1]
     whole = Program(python("sys.stdout.write(sys.stdin.readline().strip())"))  # no end of line
     assert whole(7) == 7 == whole(7)
 
@@ -96,8 +90,6 @@ def test_one_process_answers_for_all_inputs():
     assert len({program(value) for value in (0, 1, "x", 0)}) == 1
 
 
-# --- recordings ----------------------------------------------------------------------------------
-
 LEAK = Declared(lambda rs: np.array([r == 1 for r in rs]), "it is 1")
 
 
@@ -121,9 +113,6 @@ def test_tables_are_audited(tmp_path):
     for name, value in (("a.csv", 1), ("b.csv", 0)):
         (tmp_path / name).write_text("y\n" + f"{value}\n" * 100)
         (tmp_path / f"bits_{name}").write_text("u,v\r\n" + f"{value},0\r\n" * 100)
-    assert audit(
-        recorded(tmp_path / "a.csv", tmp_path / "b.csv", "any", 1.0), LEAK, until="sure"
-    ).violated
     values = recorded(tmp_path / "b.csv", tmp_path / "a.csv", "value", 1.0, k=2)
     assert audit(values, "tight", until="sure").violated
     bits = recorded(tmp_path / "bits_a.csv", tmp_path / "bits_b.csv", "bits", 1.0, k=2)
@@ -150,7 +139,6 @@ def test_an_audit_of_recordings_goes_on_where_it_was_kept(tmp_path):
         ('1\n1\n{"y": [1', "line 3 of .*a.jsonl is not JSON .*; was the file cut off"),
         ("1\n\n1\n", "line 2 of .*a.jsonl is empty"),
         ("", "recording .*a.jsonl holds no report"),
-        ("\xff", "a.jsonl is not text in UTF-8"),
     ],
 )
 def test_what_is_wrong_with_a_recording_is_said(tmp_path, text, message):
@@ -170,16 +158,12 @@ def test_other_bad_recordings(tmp_path):
         (ClientError, ImportError), match="pyarrow is missing|a.parquet is not a Parquet"
     ):
         audit(recorded(tmp_path / "a.parquet", two, "any", 1.0), LEAK, until="sure")
-    with pytest.raises(ClientError, match="must return one integer in 0..1 per user, got 7"):
-        seven = write(tmp_path, "c.jsonl", [7] * 20)
-        audit(recorded(seven, two, "value", 1.0, k=2), "tight", until="sure")
     with pytest.raises(ClientError, match="cannot be asked for more reports"):
         audit(recorded(two, write(tmp_path, "d.jsonl", [1]), "value", 1.0, k=2), trials=1)
 
 
 def test_long_recordings_are_streamed(tmp_path):
-    """Two files of 100,000 lines; what is held at a time does not grow with them: as text
-    they would be 10 MB."""
+    """What is held of 100,000 lines does not grow with them: as text they would be 10 MB."""
     import tracemalloc
 
     one, two = (tmp_path / name for name in ("a.jsonl", "b.jsonl"))

@@ -1,8 +1,5 @@
-"""From counts to epsilon, from risk to noise, and the two commands.
-
-False alarms: counts are judged by exact binomial tails against `P_MIN`; the coverage test states
-its own. Everything else is exact.
-"""
+"""From counts to epsilon, from risk to noise, and the two commands. Counts are judged by exact
+binomial tails against `P_MIN`; the coverage test states its own false alarm."""
 
 import itertools
 import json
@@ -30,7 +27,7 @@ from ldpkit.auditors.rad_bounds import (
     tradeoff_gdp,
     tradeoff_support,
 )
-from ldpkit.mechanisms import GRR, OUE, SS, FloorSS
+from ldpkit.mechanisms import OUE, SS, FloorSS
 
 
 def test_equation_12_inverts_corollary_54():
@@ -81,13 +78,6 @@ def test_real_reports_and_draws_from_the_law_agree():
         assert real.faithful and not law.faithful and real.total == reports
 
 
-def test_an_audit_repeats_and_uses_equally_many_reports_of_every_record():
-    one, two = (rad_audit(GRR(3052, 5.0), trials=327, seed=7) for _ in range(2))
-    assert one == two and one.total == 3052 * 327
-    assert rad_audit(GRR(3052, 5.0), trials=327, seed=8) != one
-    assert one.limit == 5.0 and one.interval[0] < one.epsilon_emp < one.interval[1]
-
-
 @pytest.mark.parametrize(
     "protocol, m, epsilons",
     [("GRR", 3052, (1.0, 12.0)), ("SS", 3052, (4.0,)), ("OUE", 5356, (9.0, 13.0))],
@@ -118,8 +108,7 @@ def test_golden_intervals():
 
 
 def test_ldp_auditor_expects_what_the_oracle_simulated():
-    """The exact expectation against means of 400 audits: 4 standard errors, 114 comparisons, false
-    alarm below 1 %."""
+    """Means of 400 audits at 4 standard errors, 114 times: false alarm below 1 %."""
     rows = [r for r in RAD if "LDPAuditor_mean" in r["series"]]
     assert len(rows) == 114
     for row in rows:
@@ -136,9 +125,6 @@ def test_too_good_reconstruction_proves_a_violation():
     assert rad_result(400, 20_000, 3052, claim=1.0, delta=0.1).lower == 0
     row = audit(OUE(4, 1.0), trials=1000).row()  # fields of other auditors are unchanged
     assert "limit" not in row and "interval_low" not in row
-
-
-# --- noise for an accepted risk -----------------------------------------------------------------
 
 
 def risk_of(found, sensitivity=1.0):
@@ -188,31 +174,6 @@ def test_printed_noise_of_dp_sgd_and_the_noise_that_suffices():
     assert calibrate("dpsgd", 0.1, 10, steps=400).noise == pytest.approx(2 * noise)
 
 
-def test_two_opposite_gradients_exceed_the_printed_guarantee():
-    """One step sends the sum plus or minus one clipping norm: with two records RAD is half the
-    total variation."""
-    found = calibrate("dpsgd", 0.1, 2)
-    exact = {noise: gaussian_ex48([2.0], noise / 10) for noise in (found.noise, found.printed)}
-    assert exact[found.noise] == pytest.approx(0.1, abs=1e-9) and exact[found.printed] > 0.19
-    assert [round(gaussian_ex48([gap], 7.5), 4) for gap in (2.0, 1.0)] == [0.0530, 0.0266]
-
-
-def test_bad_requests_and_counts_are_refused():
-    """Beside the tables of `test_hostile`."""
-    for call, message in [
-        (lambda: calibrate("laplace", 0.9, 10), r"risk must be a number in \(0, 0.9\), got 0.9"),
-        (lambda: calibrate("laplace", 0.0, 10), "risk"),
-        (lambda: calibrate("GRRR", 0.1, 10), "did you mean 'grr'"),
-        (lambda: epsilon_interval(1, 2, 5, "SUE"), "mechanism must be one of"),
-        (lambda: invert_blackbox(0.81, 5), "advantage"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            call()
-
-
-# --- the commands ---------------------------------------------------------------------------------
-
-
 def test_rad_prints_the_exact_advantage(call):
     given = "rad --mechanism GRR --m 3052 --epsilon 5"
     status, out, _ = call(f"{given} --json")
@@ -239,17 +200,3 @@ def test_calibrate_prints_what_python_returns(call):
         assert status == 0 and json.loads(out) == calibrate(mechanism, 0.1, 10).row(), mechanism
     status, out, _ = call("calibrate --risk 0.1 --mechanism dpsgd --m 10 --steps 100")
     assert status == 0 and "22.730872" in out and "21.933159" in out
-
-
-def test_bad_commands_give_one_line_and_status_2(call):
-    """Beside the tables of `test_hostile`."""
-    for text in [
-        "rad --m 5 --mechanism GRR",
-        "rad --mechanism GRR --epsilon 1",
-        "calibrate --risk 0.95 --mechanism laplace --m 10",
-        "calibrate --risk x --mechanism laplace --m 10",
-        "data mnits",
-    ]:
-        status, out, err = call(text)
-        assert (status, out) == (2, "") and err.startswith("ldpkit: "), text
-        assert err.count("\n") == 1, text

@@ -1,8 +1,5 @@
-"""Everything that reports show at once: columns that models get, what they foretell, and bets on it.
-
-Statistical tests have fixed seeds; a rate compared with its exact value may deviate by what has a false-alarm rate
-below 1e-3.
-"""
+"""Everything that reports show at once: columns that models get, what they foretell, and bets on
+it. Seeds are fixed; rates may deviate by what has a false alarm below 1e-3."""
 
 import itertools
 import json
@@ -53,9 +50,6 @@ def doubled(v, rng):
     own = int(v) ^ int(rng.random() > math.exp(0.8) / (1 + math.exp(0.8)))
     two = int(v) ^ int(rng.random() > math.exp(0.8) / (1 + math.exp(0.8)))
     return [*map(int, flipped), own, two]
-
-
-# --- bets -----------------------------------------------------------------------------------------
 
 
 @hypothesis.settings(max_examples=60, deadline=None)
@@ -180,8 +174,6 @@ def test_a_state_that_would_lead_outside_of_the_tables_is_refused(change):
         Scores(screen.counts, GRID, 0.0).restore(changed(state, **change))
 
 
-# --- columns --------------------------------------------------------------------------------------
-
 POOL = [
     [1, 0, 1], [0, 0, 1], [1], [], [2, 3.5, 1e300], ["a", 1], {"a": 1.5, "b": "x "}, {"b": "y", "a": math.nan},
     {"b": None, "a": [1, 2.0]}, 3, 2**70, -7, 2.5, math.inf, "", "abc ", True, None, [[1, 2], [3]], 10**400,
@@ -219,9 +211,6 @@ def test_memory_is_bounded():
     assert sum(part.sides.size for part in scores._parts) <= 4 * 2**13
     _, wide = course(lambda v, rng: rng.random(3000).tolist(), 400)
     assert sum(part.rows.size for part in wide._parts[:1]) <= 2**20
-
-
-# --- models ---------------------------------------------------------------------------------------
 
 
 def table(*columns):
@@ -275,9 +264,6 @@ def test_trees_see_what_no_column_tells_alone():
     _models, held_out = fit(table(*bits, noise), (bits.sum(axis=0) % 2).astype(int))
     sides = bits.sum(axis=0) % 2
     assert (held_out[np.arange(4000), sides] > 0.5).mean() > 0.95
-
-
-# --- audits ---------------------------------------------------------------------------------------
 
 
 class Louder(GRR):

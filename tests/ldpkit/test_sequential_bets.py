@@ -24,8 +24,7 @@ def small(monkeypatch):
 
 
 def audit(client, most, seed=1, epsilon=1.0, delta=0.0):
-    """Ask a client for reports, each for an input by a coin, until its claim is refuted: (reports or None,
-    screen)."""
+    """Ask a client by coins until its claim is refuted: (reports or None, screen)."""
     coins, own = np.random.default_rng(seed).spawn(2)
     bets = Screen(np.array([epsilon]), epsilon, delta)
     while bets.rounds < most:

@@ -1,20 +1,14 @@
 """Crafted pairs of gradients, the rules that tell them apart, the networks behind them, and the
-auditor's statements.
-
-Real reports are compared with the exact rates. Counts are judged by fewer than 400 p-values with
-`laws.P_MIN`: a correct package fails this file with probability below 1e-4. Expectations of the
-statistic are judged at five standard errors (one false alarm in 1.7 million).
-"""
+auditor's statements. Fewer than 400 p-values are judged by `laws.P_MIN`, expectations at five
+standard errors."""
 
 import itertools
-import json
 import math
 
 import networks
 import numpy as np
 import pytest
-import standins
-from laws import P_MIN
+from laws import P_MIN, rng
 from pytest import approx
 from scipy import stats
 
@@ -34,10 +28,6 @@ from ldpkit.rng import generator
 
 COSINE, LUNE = RULES["cosine"], RULES["lune"]
 GRID = (0.5, 1, 2, 4)
-
-
-def rng(*seed):
-    return np.random.default_rng(seed or 1)
 
 
 def crafted(d, theta, one, two):
@@ -203,15 +193,6 @@ def test_collusion_makes_every_gradient_long(trained):
     assert audit_gradient(LDPSGD(net.d, 4.0), pairs).limit == approx(4)
 
 
-def test_with_two_classes_flipped_labels_give_opposite_gradients(trained):
-    x, y, _ = trained
-    for rounds in (0, 30, 200):
-        net = nets.train(nets.mlp([64, 8, 2], rng(6)), x, y % 2, rounds=rounds, lr=0.2, rng=rng(7))
-        pairs = label_flip(net, x, y % 2, 50, rng(8))
-        cosine = np.einsum("ij,ij->i", pairs.first, pairs.second) / np.prod(pairs.norms, axis=0)
-        assert cosine.max() < -1 + 1e-6
-
-
 def test_gradients_per_record_match_finite_differences():
     """Central differences of step 1e-6 err by about 1e-9 in double precision."""
     text = rng(1).integers(0, 100, (4, 25))
@@ -266,18 +247,6 @@ def test_training_learns_with_and_without_noise():
                       "clients": {"clients": 0}}.items():  # fmt: skip
         with pytest.raises(ValueError, match=f"{name} must be"):
             nets.train(net, **{"x": x, "y": y, "rounds": 1, "lr": 0.1, "rng": rng()} | bad)
-
-
-def test_generated_text_has_the_stated_mood():
-    x, y = standins.sentences(4000, rng(1))
-    assert x.shape == (4000, 25) and x.min() >= 0 and x.max() == 100
-    assert all((np.diff((row == 100).astype(int)) >= 0).all() for row in x[:200])
-    texts = ["".join(standins.SYMBOLS[c] for c in row if c < 100) for row in x]
-    for mood, cues in enumerate(standins._CUES):
-        own = y[np.array([t.startswith(tuple(cues)) for t in texts])] == mood
-        # a leading cue lies about the mood in one text of ten
-        assert stats.binomtest(int(own.sum()), len(own), 0.9).pvalue > P_MIN, mood
-    assert stats.binomtest(int(y.sum()), 4000, 0.5).pvalue > P_MIN
 
 
 def test_expectation_spread_and_infinity_of_the_plugin_estimate():
@@ -345,32 +314,6 @@ def test_bounds_hold_in_1000_seeded_runs(epsilon):
         values, mean, sd = values[np.isfinite(values)], found[0].exact, found[0].exact_sd
         assert abs(values.mean() - mean) < 5 * sd / math.sqrt(len(values)), rule
         assert values.std() == approx(sd, rel=0.2), rule
-
-
-def test_the_lune_makes_benign_gradients_reach_epsilon():
-    m, pairs = LDPSGD(30, 4.0), crafted(30, 1.5, 2.5, 3.0)
-    given = {"trials": 50_000, "faithful": True}
-    cosine, lune = (audit_gradient(m, pairs, rule, **given) for rule in RULES)
-    assert cosine.limit < 1.1 and lune.limit == approx(4)
-    assert cosine.lower < 1.1 < 3.5 < lune.lower < 4
-    assert abs(lune.epsilon_emp - lune.exact) < 5 * lune.exact_sd
-
-
-def test_results_repeat_and_carry_everything():
-    for faithful in [False, True]:
-        m, pairs, given = LDPSGD(40, 2.0), dummy(40, 0.9), {"trials": 200, "faithful": faithful}
-        a, b, c = (audit_gradient(m, pairs, seed=s, **given) for s in (1, 1, 2))
-        assert a == b and a.counts != c.counts, faithful
-        row = a.row()
-        said = {"mechanism": "LDP-SGD", "adversary": "dummy", "attack": "cosine", "trials": 400,
-                "claim": 2.0, "epsilon": 2.0, "faithful": faithful, "fpr": row["fp"] / 200,
-                "fnr": row["fn"] / 200}  # fmt: skip
-        assert row | said == row
-        assert row["infinite"] < 1e-6, faithful
-        assert row["pooled"] == approx(pooled(row["fp"] + row["fn"], 400)), faithful
-        assert row["limit"] == approx(2 * math.atanh(0.9 * math.tanh(1))), faithful
-        json.dumps(row, allow_nan=False)
-        assert a.lower <= a.epsilon_emp and not a.violated, faithful
 
 
 def test_the_stream_of_a_trial_does_not_depend_on_memory(monkeypatch):

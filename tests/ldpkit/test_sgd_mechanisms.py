@@ -1,10 +1,6 @@
 """LDP-SGD, PrivUnit and PrivUnitG: parameters, the exact privacy, the client against its law, and
-the server.
-
-Printed numbers are met to half a unit of their last digit, identities to rounding. Counts and
-samples are judged by fewer than 500 p-values with `laws.P_MIN`: a correct package fails this file
-with probability below 1e-4.
-"""
+the server. Printed numbers are met to half a unit of their last digit; fewer than 500 p-values are
+judged by `laws.P_MIN`."""
 
 import dataclasses
 import itertools
@@ -12,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import P_MIN
+from laws import P_MIN, rng
 from pytest import approx
 from scipy import integrate, special, stats
 
@@ -22,10 +18,6 @@ from ldpkit.rng import _LAPLACE, _NORMAL, first_state, laplace, next_word, norma
 
 ALL = list(GRADIENT.values())
 N = 20_000
-
-
-def rng(*seed):
-    return np.random.default_rng(seed or 1)
 
 
 def logit(x):

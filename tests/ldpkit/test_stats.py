@@ -1,14 +1,6 @@
-"""Bounds, the audit statistic and its expectation.
-
-Tolerances: printed numbers are compared to half a unit of their last digit; sums computed twice in
-floating point to 1e-9, far above rounding (about 1e-12) and far below any standard deviation of the
-statistic.
-
-The coverage tests count failures in many audits. The bounds promise a failure probability of at
-most `tail`, so the accepted number is the quantile of the binomial law at that probability with an
-excess probability of 1e-6: six such counts, hence a false alarm for a correct package with
-probability below 1e-5.
-"""
+"""Bounds, the audit statistic and its expectation. Printed numbers are met to half a unit of their
+last digit, sums computed twice to 1e-9. Six counts of failures are held to binomial quantiles with
+an excess probability of 1e-6."""
 
 import itertools
 import math

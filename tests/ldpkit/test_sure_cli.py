@@ -1,7 +1,4 @@
-"""Audits until sure at the command line: what they print, keep and write, and how they end.
-
-Nothing here is judged by chance, except that a client which leaks everything is found out.
-"""
+"""Audits until sure at the command line: what they print, keep and write, and how they end."""
 
 import json
 import re

@@ -1,9 +1,5 @@
 """Sweeps: the same table from any worker, a store that survives damage and failure, and isolated
-packages.
-
-Nothing here is statistical: results are compared byte for byte. What was computed is counted by
-files that the cells leave behind, since cells may run in other processes.
-"""
+packages. What was computed is counted by files that the cells leave behind."""
 
 import itertools
 import linecache
@@ -248,8 +244,7 @@ def watching(x, seed, table):
 
 
 def test_the_table_can_be_read_at_any_moment_and_grows_by_whole_rows(tmp_path, monkeypatch):
-    """Writing costs no time; or every look at the clock takes a second, and so does every writing,
-    which may take a tenth of the time."""
+    """Writing costs no time, or a second, and may take a tenth of the time."""
     file, grid = tmp_path / "table.csv", {"table": str(tmp_path / "table.csv")}
     for step, seen in ((0.0, [0, 1, 2, 3, 4]), (1.0, [0] * 9 + [9] * 5)):
         clock = types.SimpleNamespace(monotonic=itertools.count(0.0, step).__next__)

@@ -1,9 +1,6 @@
 """The checks that strangers run: passed by every registered mechanism, and each failed by a mutant
-that breaks one promise.
-
-Seeds are fixed, and correct code fails for another seed with probability `FALSE_ALARM` = 1e-4 per
-mechanism at most.
-"""
+that breaks one promise. Seeds are fixed; the false alarm is `FALSE_ALARM` = 1e-4 per mechanism at
+most."""
 
 import math
 import re
@@ -187,8 +184,7 @@ def test_a_kind_that_nobody_has_heard_of_is_checked_with_an_attack_of_its_own():
 
 
 def mutant(base=OUE, **changes):
-    """A mechanism with a law and a client of its own, written as `base` is, of which something is
-    changed."""
+    """A mechanism with its own law and client, written as `base` is, with changes."""
     root = SupportOracle if issubclass(base, SupportOracle) else FrequencyOracle
     body = {}
     for cls in reversed(base.__mro__):

@@ -1,11 +1,6 @@
 """One Ctrl-C ends every command at once: status 130, what is known, no traceback, and no process is
-left behind.
-
-Real processes and real signals. A test waits for what the process says of itself, never for time.
-That nothing is left is seen at the end of its output: it comes when the last process that holds the
-stream has ended. What a command computes here would run for days, so a command that did not end at
-once would not end at all.
-"""
+left behind. A test waits for what a process says of itself, never for time; what is computed here
+would run for days."""
 
 import contextlib
 import fcntl
@@ -77,9 +72,6 @@ def client(folder, name, *options, before=""):
     )
 
 
-# --- whatever runs --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_a_client_of_one_value_is_interrupted_within_a_call(tmp_path, threads):
     with client(tmp_path, "slow", "--threads", threads) as process:
@@ -109,11 +101,8 @@ def test_a_kernel_is_interrupted_in_a_thread(tmp_path):
 
 
 def test_a_kernel_is_interrupted_in_the_main_thread(tmp_path):
-    with client(
-        tmp_path,
-        "steady",
-        before=KERNEL + "spin(1)\nprint('spinning', file=sys.stderr)\nspin(10**18)\n",
-    ) as process:
+    before = KERNEL + "spin(1)\nprint('spinning', file=sys.stderr)\nspin(10**18)\n"
+    with client(tmp_path, "steady", before=before) as process:
         until(process, "spinning")
         assert interrupted(process) == "ldpkit: interrupted\n"
 
@@ -162,16 +151,9 @@ def test_a_download_is_interrupted():
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        with started(
-            sys.executable,
-            "-m",
-            "ldpbook",
-            "datasets",
-            "mnist",
-            "adult",
-            "--base",
-            f"http://127.0.0.1:{silent.getsockname()[1]}",
-        ) as process:
+        base = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        asked = "-m ldpbook datasets mnist adult --base".split()
+        with started(sys.executable, *asked, base) as process:
             connection, _ = silent.accept()
             with connection:
                 assert interrupted(process).startswith(
@@ -198,20 +180,13 @@ def test_a_caller_in_python_handles_interrupts_itself():
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=heard
     )
-    assert (found.returncode, found.stdout, found.stderr.strip()) == (
-        130,
-        "",
-        "ldpkit: interrupted",
-    )
-
-
-# --- on a terminal --------------------------------------------------------------------------------
+    assert (found.returncode, found.stdout) == (130, "")
+    assert found.stderr.strip() == "ldpkit: interrupted"
 
 
 @contextlib.contextmanager
 def terminal(*command, cwd):
-    """A process in a terminal, and a function that reads the terminal until a pattern was written
-    or all have ended."""
+    """A process in a terminal, and a function that reads it until a pattern or the end."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 100))
 
@@ -277,31 +252,19 @@ def test_an_interrupted_sweep_says_what_is_kept_and_goes_on(tmp_path):
         for n in (10, 20, 10**12, 10**12, 10**12)
     ]
     (tmp_path / "grid.yml").write_text(json.dumps({"audit": "audit", "seed": 1, "grid": grid}))
-    with terminal(SCRIPT, "sweep", "grid.yml", "--workers", "2", cwd=tmp_path) as (
-        keyboard,
-        process,
-        read,
-    ):
+    command = SCRIPT, "sweep", "grid.yml", "--workers"
+    with terminal(*command, "2", cwd=tmp_path) as (keyboard, process, read):
         read(r"grid: +40%.* 2/5 \[")
         os.write(keyboard, b"\x03")
         said = read().replace("\r", "").splitlines()
         assert process.wait(LIMIT) == 130
     # Python's own keeper of semaphores may outlive the command for a moment, and speak
     said = [line for line in said if "resource_tracker" not in line]
-    assert (
-        said[-1]
-        == "ldpkit: interrupted after 2 of 5 cells, kept in grid.cells: the next run goes on from"
-        " there"
-    )
-    assert (
-        "Traceback" not in "".join(said)
-        and len(list((tmp_path / "grid.cells").glob("*.json"))) == 2
-    )
-    with terminal(SCRIPT, "sweep", "grid.yml", "--workers", "1", cwd=tmp_path) as (
-        keyboard,
-        process,
-        read,
-    ):
+    kept = "kept in grid.cells: the next run goes on from there"
+    assert said[-1] == f"ldpkit: interrupted after 2 of 5 cells, {kept}"
+    assert "Traceback" not in "".join(said)
+    assert len([*(tmp_path / "grid.cells").glob("*.json")]) == 2
+    with terminal(*command, "1", cwd=tmp_path) as (keyboard, process, read):
         read(r"grid: +40%.* 2/5 \[")
         os.write(keyboard, b"\x03")
         assert "interrupted after 2 of 5 cells" in read()
@@ -323,8 +286,6 @@ def test_workers_hear_no_interrupt_while_they_start(tmp_path):
             "ldpkit: interrupted after 0 of 2 cells, kept in grid.cells"
         )
 
-
-# --- killed: nobody is left to compute for --------------------------------------------------------
 
 ENDLESS = """
 import sys

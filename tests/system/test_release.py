@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tomllib
 import zipfile
 from pathlib import Path
 
@@ -20,22 +19,8 @@ from ldpbook import letters, release, supply
 ROOT = Path(__file__).parents[2]
 
 
-def test_pytest_alone_collects_files_of_one_name_and_needs_none_of_its_private_modules():
-    pair = ["tests/system/test_live.py", "tests/browser/test_live.py"]
-    options = ["--collect-only", "-q", "-p", "no:cacheprovider"]
-    bare = Path(sys.executable).with_name("pytest")
-    done = subprocess.run([bare, *options, *pair], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-    assert all(f"\n{path}::" in f"\n{done.stdout}" for path in pair)
-    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
-    assert options["testpaths"] == ["tests"]  # nothing of what was built or installed
-    for path in (ROOT / "tests").rglob("*.py"):
-        assert not re.search(r"^(from|import) _pytest", path.read_text(), flags=re.M), path
-
-
 def test_every_file_of_data_has_its_row():
-    """A row names files or patterns in its first column; a pattern of the whole folder of results
-    stands for the records beside tables alone."""
+    """A row names files or patterns in its first column."""
     text = (ROOT / "data" / "README.md").read_text()
     rows = [row.split(" | ") for row in re.findall(r"^\| .* \|$", text, flags=re.M)[1:]]
     named = [name for first, *_ in rows for name in re.findall(r"`([^`]+)`", first)]
@@ -56,23 +41,6 @@ def test_every_file_of_data_has_its_row():
 BESIDE = {"sgd_cifar10_training"}
 """Tables whose record lies beside the other table of one run."""
 
-
-def test_the_citation_names_every_paper_and_the_notice_every_source():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    cited = {reference["title"] for reference in citation["references"]}
-    bibliography = (ROOT / "book" / "references.bib").read_text()
-    keys = ("arcolezi2024", "arcolezi2025", "xu2025", "guerrabalboa2026", "ldpsgd2024")
-    for key in keys:
-        entry = bibliography.partition(f"{{{key},")[2]
-        title = re.search(r"title = \{(.*)\}", entry)[1].replace("{", "").replace("}", "")
-        assert title in cited, title
-    assert len(cited) == len(keys)
-    notice = " ".join((ROOT / "NOTICE").read_text().split())
-    for source in ("Adult", "SDNist", "CIFAR-10", "CC BY-SA 3.0", "ldp-audit", "DP-Sniper"):
-        assert source in notice, source
-
-
-# --- archives ---------------------------------------------------------------------------------------
 
 IGNORED = [".git", *(ROOT / ".gitignore").read_text().replace("/", "").split()]
 
@@ -120,17 +88,6 @@ def test_the_archive_of_the_sources_holds_every_file_and_its_tests_run(made):
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 4
-
-
-def test_the_workflow_calls_the_script_which_tests_an_archive_too():
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())
-    steps = [step.get("run", "") for step in workflow["jobs"]["check"]["steps"]]
-    assert sum(step.endswith(".ci/run") for step in steps) == 1
-    script = (ROOT / ".ci" / "run").read_text()
-    _, _, tested = script.partition("git archive HEAD | tar -x")
-    for path in re.findall(r"tests/[\w/]+\.py", tested):
-        assert (ROOT / path).exists(), path
-    assert "tests/system/test_release.py" in tested
 
 
 def test_the_workflow_signs_all_that_it_adds_to_a_release_and_runs_nothing_where_it_may_sign():
@@ -186,8 +143,6 @@ def test_the_notice_names_what_a_bundle_passes_on(tmp_path):
             pattern = name.parent / "*.txt"
             assert str(name) in notice or str(pattern) in notice, name
 
-
-# --- letters to maintainers -------------------------------------------------------------------------
 
 LETTER = """---
 published: {published}

@@ -1,13 +1,6 @@
 """A build that is killed goes on where it was: nothing finished is computed again, nothing half
-written is read.
-
-The build under test is real: the book's runner, papermill, kernels, and a sweep whose cells run in
-worker processes and are stored; in turn with it runs a script with the same sweep. Both are killed
-with SIGKILL at moments drawn from a fixed seed; each time either the first process alone (its
-helpers have to notice) or its whole process group. Which moment a draw hits depends on the machine;
-what is asserted does not. A few kills belong to the suite; ``python -m ldpbook chaos kills`` kills a build
-like this one 50 times.
-"""
+written is read. A real build and a script with the same sweep are killed in turn at moments from a
+fixed seed, each alone or with its process group."""
 
 import hashlib
 import json
@@ -73,8 +66,7 @@ def start(root, code=RUN):
 
 
 def results(root):
-    """Everything that a later build may read, apart from the records with the times of their
-    run."""
+    """Everything that a later build may read, apart from records of times."""
     wanted = [*root.glob("_build/executed/book/*.ipynb"), *root.glob("_build/sweeps/*.json")]
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in wanted}
 

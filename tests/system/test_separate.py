@@ -1,8 +1,5 @@
 """Clients that would end or mislead an audit: it ends with status 2 and names the client, or it
-finds what it finds of an honest client.
-
-Real processes. Nothing waits for time, and nothing is judged by chance.
-"""
+finds what it finds of an honest client."""
 
 import json
 import subprocess

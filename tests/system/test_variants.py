@@ -1,12 +1,6 @@
 """Every page under every change that its parameter cell allows, one at a time, and under everything
-it suggests to try.
-
-A variant changes one parameter of one page: a list loses or keeps an element or gets one more, a
-number goes to an end of its stated range or between, a choice is made otherwise. Pages run inside
-this process, cell after cell, as a kernel would run them; a cell that raises, warns or cannot show
-what it returns fails the variant. A twentieth of all variants, drawn with a fixed seed, belongs to
-`make check`; ``python -m ldpbook variants`` runs all of them.
-"""
+it suggests to try. A cell that raises, warns or cannot show what it returns fails the variant. A
+twentieth, drawn with a fixed seed, runs here; ``python -m ldpbook variants`` runs all."""
 
 import json
 import os
@@ -34,8 +28,7 @@ LONGEST = {
 
 
 def around(p, value):
-    """Numbers that may stand in the place of `value`: the ends of the range, or nearly, and one
-    between."""
+    """Numbers for the place of `value`: the ends of the range, or nearly, and one between."""
     low, high, whole = p.low, p.high, p.kind == "integer"
     value = low if value is None else value
     nudge = 1 if whole else 1e-6 * ((high or 1) - (low or 0))
@@ -93,8 +86,7 @@ def variants(page):
 
 
 def at_scale(page, values):
-    """`values`, and what the test's scale says of the other parameters; only as many reports as the
-    test has time for."""
+    """`values`, and the test's scale of the others; as many reports as there is time for."""
     scale = execute.overrides(SCALE, page, base(page)[0])
     return scale | {name: shortened(value, LONGEST.get(name)) for name, value in values.items()}
 
@@ -107,8 +99,7 @@ def shortened(value, most):
 
 
 def excused(known, values, problem):
-    """Whether a page refused `values` in one line, for a reason that its comments state: two
-    parameters that depend on each other."""
+    """Whether a page refused `values` in one line because of two parameters that depend."""
     named = re.search(r"ValueError: (\w+)\b[^\n]* must [^\n]*, got ", problem)
     pairs = [
         (a, b) for a in known for b in values if a != b and re.search(rf"\b{b}\b", known[a].meaning)
@@ -120,12 +111,8 @@ def excused(known, values, problem):
     return bool(named and any(named[1] in pair for pair in pairs))
 
 
-# --- what a page suggests -------------------------------------------------------------------------
-
-
 def suggested(page):
-    """Every item under "Try it": its text, and the runs it asks for; a parameter that is set twice
-    makes two runs."""
+    """Every item under "Try it": its text, and the runs it asks for."""
     text = "".join(cells_of(page)[-2]["source"]).partition("## Try it\n")[2]
     for item in re.split(r"^\d\. ", text, flags=re.M)[1:]:
         runs = [{}]
@@ -150,8 +137,6 @@ def test_what_a_page_suggests_can_be_set(page):
         assert all(parameters.refuse(known, run) == [] for run in runs), item
         assert runs or not any(f"`{name}`" in item for name in known), f"sets nothing: {item}"
 
-
-# --- all of it ------------------------------------------------------------------------------------
 
 ALL = [(page, values) for page in NOTEBOOKS for values in variants(page)]
 ALL += [

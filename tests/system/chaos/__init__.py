@@ -56,8 +56,6 @@ class Tally:
                 "seconds": round(time.monotonic() - self.begun)}  # fmt: skip
 
 
-# --- a book of three pages ------------------------------------------------------------------------
-
 HELPER = """
 from ldpkit.jit import kernel
 from ldpbook.stored import sweep
@@ -167,9 +165,6 @@ def differences(one: Path, two: Path) -> str:
     allowed = reproduce.excused((one, two), unequal)
     wrong = [name for name in unequal if name not in allowed]
     return f"{len(wrong)} files differ: {', '.join(wrong[:3])}" if wrong else ""
-
-
-# --- processes ------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager

@@ -164,9 +164,6 @@ def _audit(seed: int, n: int, folder: Path) -> dict[str, object]:
     return tally.row()
 
 
-# --- whole builds ---------------------------------------------------------------------------------
-
-
 def run_runner(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
     """Disturb every write of the runner with a small book, the ways taking turns; if it has more than
     `n`, so many drawn ones."""

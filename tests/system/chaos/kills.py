@@ -67,8 +67,6 @@ def disturb(
     return tally
 
 
-# --- in the installation --------------------------------------------------------------------------
-
 PYTHON = """#!/bin/sh
 # stands for Python and uv: every step installs ten files, one after the other
 case "$*" in
