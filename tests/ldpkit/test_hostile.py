@@ -845,10 +845,8 @@ COMMANDS = [
     (f"{SHUFFLE} --seed -1", "seed must be an integer >= 0, got -1"),
     # sweep
     ("sweep no_such.yml", "File 'no_such.yml' does not exist"),
-    (f"sweep {__file__} --workers 0", "workers must be an integer >= 1, got 0"),
     (f"sweep {__file__} --workers 2 --scheduler tcp://none", "--workers are processes of this machine; with --scheduler"),
     (f"sweep {__file__} --limit soon", "'--limit': 'soon' is not a valid float"),
-    (f"sweep {__file__} --allow os --workers 0", "workers must be an integer >= 1, got 0"),
     (f"sweep {__file__} --out .", "File '.' is a directory"),
     (f"sweep {__file__} --store {__file__}", "is a file"),
     # refine

@@ -430,6 +430,17 @@ def test_a_bad_file_is_one_line_and_status_2_and_leaves_nothing(call, here, text
     assert [path.name for path in here.iterdir()] == ["sweep.yml"]
 
 
+@pytest.mark.parametrize("text, message", [
+    ("sweep.yml --workers 0", "workers must be an integer >= 1, got 0"),
+    ("sweep.yml --out missing/table.csv", "out must be a file in an existing folder, got missing/table.csv"),
+])  # fmt: skip
+def test_bad_options_are_one_line_and_status_2(call, here, text, message):
+    config(here, GOOD)
+    status, out, err = call(f"sweep {text}")
+    assert (status, out, err.count("\n")) == (2, "", 1) and message in err
+    assert [path.name for path in here.iterdir()] == ["sweep.yml"]
+
+
 FOREIGN = {
     "sweep.yml": None,
     "grid.csv": "k,epsilon\n1,2\n",
