@@ -16,9 +16,7 @@ import pandas as pd
 import scipy
 import seaborn as sns
 from cycler import cycler
-from IPython import get_ipython
 from matplotlib.figure import Figure
-from matplotlib_inline.backend_inline import set_matplotlib_formats
 from pandas.api.typing import DataFrameGroupBy
 from pandas.io.formats.style import Styler
 
@@ -59,6 +57,10 @@ def use() -> None:
             "svg.fonttype": "path",
         }
     )
+    # imported in the kernel, because the backend joins the shell that there is when it is imported
+    from IPython import get_ipython
+    from matplotlib_inline.backend_inline import set_matplotlib_formats
+
     set_matplotlib_formats("svg", "png", metadata={"Date": None})  # type: ignore[no-untyped-call]  # it has no types
     if shell := get_ipython():
         shell.display_formatter.mimebundle_formatter.for_type(Figure, lambda figure, **_: _bundle(figure))
