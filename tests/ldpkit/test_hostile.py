@@ -846,6 +846,7 @@ COMMANDS = [
     # sweep
     ("sweep no_such.yml", "File 'no_such.yml' does not exist"),
     (f"sweep {__file__} --workers 2 --scheduler tcp://none", "--workers are processes of this machine; with --scheduler"),
+    (f"sweep {__file__} --allow os", "not YAML: expected"),
     (f"sweep {__file__} --limit soon", "'--limit': 'soon' is not a valid float"),
     (f"sweep {__file__} --out .", "File '.' is a directory"),
     (f"sweep {__file__} --store {__file__}", "is a file"),
