@@ -53,8 +53,7 @@ from ldpkit.mechanisms.unary import UnaryEncoding
 from ldpkit.reports import HASH_REPORT, IndependentBits
 from ldpkit.reports.base import ROUTES, shaped
 from ldpkit.reports.numbers import Interval
-from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks
-from ldpkit.testing import suite
+from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks, suite
 from ldpkit.testing.case import Case, tail
 
 # --- whoever keeps the promises -------------------------------------------------------------------
