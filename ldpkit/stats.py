@@ -137,8 +137,11 @@ def _beta_quantile(a: Array, b: Array, tail: float, upper: bool) -> Array:
     if not few.all():
         odds[~few] = _expanded_odds(a[~few], b[~few], normal * sign)
     a, b, found = a[some], b[some], odds[some]
+    done = np.zeros(a.shape, bool)
     # Halley's iteration for the root of ln(probability / tail) triples the correct digits
-    for _ in range(8 if some.any() else 0):
+    for _ in range(8):
+        if done.all():
+            break
         x = special.expit(found)
         with np.errstate(all="ignore"):  # odds with x = 0 or 1 are not changed
             mass = (special.betaincc if upper else special.betainc)(a, b, x)
@@ -148,10 +151,10 @@ def _beta_quantile(a: Array, b: Array, tail: float, upper: bool) -> Array:
             slope = sign * density / mass
             newton = np.log(mass / tail) / slope
             step = newton / (1 - newton * (a * special.expit(-found) - b * x - slope) / 2)
-        step = np.where(np.isfinite(step), step, 0.0)
+        step = np.where(np.isfinite(step) & ~done, step, 0.0)
         found = found - step
-        if np.all(np.abs(step) * np.sqrt(np.minimum(a, b)) < 1e-5):  # in standard deviations
-            break
+        # in standard deviations; a point does not depend on others that are computed with it
+        done |= np.abs(step) * np.sqrt(np.minimum(a, b)) < 1e-5
     odds[some] = found
     return special.expit(odds)
 

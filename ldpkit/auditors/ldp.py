@@ -7,7 +7,7 @@ Private Protocols: An Auditing Perspective", PoPETs 2024(4), Algorithm 1.
 import functools
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated
@@ -291,24 +291,27 @@ class Audit(PairAudit):
                     summaries[side] += [summary] if summary else []
         return hits.reshape(2, len(self.directions), -1), summaries
 
-    def _bounded(self, hits: Array) -> Iterator[list[Row]]:
-        """Yield counts, rates, statistic and bound of every direction, attack by attack."""
-        n, (given, delta), tail = self.trials, self.deltas, stats.tail_mass(self.alpha)
-        for own in np.moveaxis(hits, 2, 0).tolist():
-            # the second direction names the second input
-            counts = [(own[i][i], own[1 - i][i]) for i in range(len(self.directions))]
-            yield [
-                {
-                    "pair": pair,
-                    "tp": tp,
-                    "fp": fp,
-                    "tpr": tp / n,
-                    "fpr": fp / n,
-                    "epsilon_emp": float(stats.epsilon_lower(tp, fp, n, given, tail=tail)),
-                    "lower": max(0.0, float(stats.epsilon_lower(tp, fp, n, delta, tail=self.tail))),
-                }
-                for pair, (tp, fp) in zip(self.directions, counts)
+    def _bounded(self, hits: Array) -> list[list[Row]]:
+        """Return counts, rates, statistic and bound of every direction, attack by attack."""
+        n, (given, delta) = self.trials, self.deltas
+        # the second direction names the second input
+        ways = range(len(self.directions))
+        tp, fp = (np.array([hits[i ^ other, i] for i in ways]) for other in (0, 1))
+        counted = {
+            "tp": tp,
+            "fp": fp,
+            "tpr": tp / n,
+            "fpr": fp / n,
+            "epsilon_emp": stats.epsilon_lower(tp, fp, n, given, tail=stats.tail_mass(self.alpha)),
+            "lower": np.maximum(0.0, stats.epsilon_lower(tp, fp, n, delta, tail=self.tail)),
+        }
+        return [
+            [
+                {"pair": pair} | {name: table[i, j].item() for name, table in counted.items()}
+                for i, pair in enumerate(self.directions)
             ]
+            for j in range(len(self.chosen))
+        ]
 
     def _result(
         self,
