@@ -311,6 +311,7 @@ class Wealth(Kept):
         int
             Number of rounds that were used.
         """
+        # a rejected claim stays rejected, so no bet on it is needed
         at, low, used = self._target, min(self.reached, self._target), n
         trace = self._mixed([player.bet(n, at, low) for player in self.players])
         if watched and self.at is not None:
