@@ -1,6 +1,7 @@
 """A wheel in an environment of its own: what `pip install ldpkit` gives, without a checkout and
 without the extras."""
 
+import gzip
 import importlib.metadata
 import os
 import re
@@ -84,7 +85,7 @@ def test_wheel_and_archive_hold_the_module_and_what_it_has_to_say_and_are_made_a
     folder = installed[1].parent
     wheel, archive = next((folder / "built").glob("*.whl")), next((folder / "built").glob("*.gz"))
     sources = {path.relative_to(ROOT).as_posix() for path in (ROOT / "ldpkit").rglob("*.py")}
-    sources |= {"ldpkit/py.typed"}
+    sources |= {"ldpkit/py.typed", "ldpkit/auditors/result.schema.json"}
     name = f"ldpkit-{ldpkit.__version__}"
     with zipfile.ZipFile(wheel) as found:
         said = (
@@ -161,7 +162,9 @@ def test_what_readme_and_command_line_show_runs(installed):
     (home / "node").write_text(NODE.format(python=sys.executable))
     (home / "node").chmod(0o755)
     for name, report in (("first", 1), ("second", 2)):
-        (home / f"{name}.jsonl").write_text(f"{report}\n" * 500)
+        rows = f'{{"answer": {report}, "time": 0, "device": "a"}}\n' * 500
+        (home / f"{name}.jsonl").write_text(rows)
+        (home / f"{name}.jsonl.gz").write_bytes(gzip.compress(rows.encode()))
     np.savez(home / "gradients.npz", first=np.eye(4), second=-np.eye(4))
     assert len(shown()) > 15
     for line in shown():
