@@ -2,10 +2,11 @@
 
 No test: times are of the machine at hand. Run it by itself after `make book`:
 
-    cd tests && ../.venv/bin/python -m browser.measure
+    cd tests && ../.venv/bin/python -m browser.measure            # or --weights, for benchmarks/speed.py
 """
 
 import gzip
+import json
 import os
 import shutil
 import statistics
@@ -51,26 +52,33 @@ def loaded(browser, address, throttle=1):
     return times, bodies
 
 
+def weights(browser, site, name):
+    """Return the kilobytes of our files of a page and of the theme's, each as they are and with gzip."""
+    _, bodies = loaded(browser, f"{site}/book/{name}.html")
+    kilobytes = {True: [0.0, 0.0], False: [0.0, 0.0]}
+    for url, body in bodies.items():
+        path = url.removeprefix(f"{site}/")
+        own = path.endswith(".html") or path.removeprefix("_static/").startswith(OURS)
+        kilobytes[own][0] += len(body) / 1e3
+        kilobytes[own][1] += len(gzip.compress(body, 9, mtime=0)) / 1e3
+    return kilobytes.values()
+
+
 def pages(browser, site):
     """Weights and times of each page as lines of a table."""
     print(
         f"page; KB (gzip) of ours, of the theme; ms at {THROTTLE}x: first paint, interactive, first figure"
     )
     for name in PAGES:
+        kilobytes = ", ".join(
+            f"{raw:.0f} ({packed:.0f})" for raw, packed in weights(browser, site, name)
+        )
         address = f"{site}/book/{name}.html"
-        _, bodies = loaded(browser, address)
-        kilobytes = {True: [0.0, 0.0], False: [0.0, 0.0]}
-        for url, body in bodies.items():
-            path = url.removeprefix(f"{site}/")
-            own = path.endswith(".html") or path.removeprefix("_static/").startswith(OURS)
-            kilobytes[own][0] += len(body) / 1e3
-            kilobytes[own][1] += len(gzip.compress(body, 9, mtime=0)) / 1e3
         runs = [loaded(browser, address, THROTTLE)[0] for _ in range(REPEATS)]
         middle = [
             f"{statistics.median(v):.0f}" if None not in v else "-" for v in zip(*runs, strict=True)
         ]
-        weights = ", ".join(f"{raw:.0f} ({packed:.0f})" for raw, packed in kilobytes.values())
-        print(f"{name}; {weights}; {', '.join(middle)}", flush=True)
+        print(f"{name}; {kilobytes}; {', '.join(middle)}", flush=True)
 
 
 # what a reader without Python types: the coin for another value is too rare
@@ -134,6 +142,13 @@ def main():
     with sync_playwright() as playwright, serve(HTML) as server:
         site = f"http://127.0.0.1:{server.server_address[1]}"
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        if sys.argv[1:] == ["--weights"]:
+            figures = [name for name in PAGES if name == "intro" or "/fig" in name]
+            found = {
+                name: sum(packed for _, packed in weights(browser, site, name)) for name in figures
+            }
+            print(json.dumps(found))
+            return
         pages(browser, site)
         print("explorer: {:.1f} s: {}".format(*explorer(browser, site)))
         print("make lab: {:.1f} s: {}".format(*lab(browser)))
