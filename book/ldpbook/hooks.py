@@ -13,8 +13,6 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
-from ldpkit import executors
-
 from . import (
     acronyms,
     claims,
@@ -231,6 +229,31 @@ def _parts(app: Sphinx, config: Any) -> None:
     config.html_theme_options["show_navbar_depth"] = 0
 
 
+def _contents(app: Sphinx, env: Any) -> None:
+    """Give the contents beside a page the titles of all pages, without their sections.
+
+    These are not shown. Sphinx would copy the sections of every page for every page, and then remove them.
+    """
+    titles = {page: toc.deepcopy() for page, toc in env.tocs.items()}
+    for toc in titles.values():
+        for item in [item for item in toc.findall(nodes.list_item) if item.parent is not toc and not [*item.findall(addnodes.toctree)]]:
+            item.parent.remove(item)
+
+    def shorten(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+        toctree = context["toctree"]
+
+        def without_sections(**options: Any) -> Any:
+            whole, env.tocs = env.tocs, titles
+            try:
+                return toctree(**options)
+            finally:
+                env.tocs = whole
+
+        context["toctree"] = without_sections
+
+    app.connect("html-page-context", shorten, 100)  # before the theme
+
+
 def _shown(change: Callable[[Sphinx, nodes.document, str], None], variants: bool = False) -> Callable[..., None]:
     """Return a handler that changes the pages of a site, and those of a reader's variants only if asked to."""
 
@@ -246,6 +269,7 @@ HANDLERS = (
     ("source-read", _fill, 500),
     ("autodoc-process-docstring", _whole, 400),  # before napoleon
     ("env-updated", searching.name_pages, 500),
+    ("env-updated", _contents, 500),
     ("doctree-resolved", _shown(takeaway.offer), 400),  # before the foot of the page
     ("doctree-resolved", _shown(provenance.annotate, variants=True), 500),
     ("doctree-resolved", _shown(twins.annotate, variants=True), 500),
@@ -264,7 +288,6 @@ HANDLERS = (
 
 
 def setup(app: Sphinx) -> dict[str, str | bool]:
-    app.parallel = executors.count(None)  # as `sphinx-build -j`; Jupyter Book's command has no such option
     app.add_config_value("ldpkit_build", "_build", "env")
     app.add_config_value("ldpkit_variant", "", "env")  # the parameters of a page that was run apart from the book
     app.add_directive("quiz", lessons.Quiz)
