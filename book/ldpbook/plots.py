@@ -11,6 +11,7 @@ import numbers
 from collections.abc import Iterable, Mapping
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import scipy
@@ -61,6 +62,7 @@ def use() -> None:
     from IPython import get_ipython
     from matplotlib_inline.backend_inline import set_matplotlib_formats
 
+    plt.uninstall_repl_displayhook()  # it would draw every figure once more, before the formats are made
     set_matplotlib_formats("svg", "png", metadata={"Date": None})  # type: ignore[no-untyped-call]  # it has no types
     if shell := get_ipython():
         shell.display_formatter.mimebundle_formatter.for_type(Figure, lambda figure, **_: _bundle(figure))

@@ -279,14 +279,18 @@ class CPPUE(CPP):
     def _slots(self) -> Array:
         return bit_vectors(self.buckets)
 
+    @functools.cached_property
+    def _unset(self) -> Array:
+        """Probability of all bits of each record if no slot were set."""
+        (own, other), size = self._rates, self._slots.sum(axis=1)
+        return np.asarray(other**size * own ** (self.buckets - size))
+
     def _record_distribution(self, slot: Array) -> Array:
-        # probability of the bits if no slot were set, times the effect of the slot's bit; einsum,
-        # because the threads of BLAS only wait for such small arrays
+        # times the effect of the slot's bit; einsum, because the threads of BLAS only wait for such
+        # small arrays
         own, other = self._rates
         hit = np.einsum("ij,j->i", self._slots, slot)
-        size = self._slots.sum(axis=1)
-        unset = other**size * own ** (self.buckets - size)
-        return unset * (other / own + (own / other - other / own) * hit)
+        return self._unset * (other / own + (own / other - other / own) * hit)
 
 
 @dataclass(frozen=True)
