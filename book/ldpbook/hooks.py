@@ -236,7 +236,9 @@ def _contents(app: Sphinx, env: Any) -> None:
     """
     titles = {page: toc.deepcopy() for page, toc in env.tocs.items()}
     for toc in titles.values():
-        for item in [item for item in toc.findall(nodes.list_item) if item.parent is not toc and not [*item.findall(addnodes.toctree)]]:
+        for item in [
+            item for item in toc.findall(nodes.list_item) if item.parent is not toc and not [*item.findall(addnodes.toctree)]
+        ]:
             item.parent.remove(item)
 
     def shorten(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:

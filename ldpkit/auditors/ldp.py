@@ -19,6 +19,7 @@ from ..attacks.base import Attack, FixedEvent, audited
 from ..mechanisms import Client
 from ..mechanisms.base import distribution_known
 from ..mechanisms.client import digest
+from ..mechanisms.seeds import UNSEEDED, unseeded
 from ..progress import Progress
 from ..rng import generator
 from ..types import Array, Pair, Rates, Reports, Rng, Row, Word
@@ -248,6 +249,8 @@ class Audit(PairAudit):
         hits, summaries = self._summed(count, at_once)
         if not foreign:
             return hits, independence.Findings()
+        if unseeded(mechanism, pair):
+            return hits, independence.Findings(UNSEEDED)
         lower = max(row["lower"] for rows in self._bounded(hits) for row in rows)
         return hits, independence.examine(
             mechanism,

@@ -3,25 +3,9 @@
 Reports come as their mechanism makes them: arrays with one entry a user, or lists of such arrays.
 Reports of type ``any`` are arrays of objects. A bet is valid only if the event depends on its own
 report alone. A *track* is an event with an ordered pair of inputs, and several bets run on each.
-
-One bet comes before the first round: that a program draws the same coins at every start. The
-program is started three times. The first two starts get the same inputs, and the third one gets
-other inputs. Let A, B and C be the answers to one question, let p be the distribution of A and of
-B, and q that of C. The claim implies 1 - q(y) <= exp(epsilon) (1 - p(y)) + delta for every answer
-y. Therefore, for every set S of answers,
-
-    P(A = B != C, A in S) = sum over S of p(y)^2 (1 - q(y))
-                         <= exp(epsilon) P(A != B) + delta P(A = B in S).
-
-Here S are the answers that differ from the previous one to the same input. Therefore a program that
-always repeats its answer, for example because it needs no coins, is not taken for one that repeats
-its coins. The bet multiplies its wealth by 1 + l (1 - delta) if A = B != C, by 1 - l delta if
-A = B = C, and by 1 - l exp(epsilon) if A != B, where l = exp(-epsilon). This wins nothing on
-average if the coins of the starts are independent, and an answer does not depend on earlier ones.
 """
 
 import math
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +18,7 @@ from .. import betting, checks
 from ..attacks import Attack
 from ..auditors.result import in_the_clear
 from ..jit import kernel
-from ..mechanisms import Client, ClientError, LocalRandomizer, Program
+from ..mechanisms import LocalRandomizer
 from ..types import Array, Pair, Rates, Reports, Rng
 from . import tallies
 from .columns import read
@@ -42,8 +26,8 @@ from .players import SHARES, Player
 from .tallies import CATEGORY, happens
 
 __all__ = [
-    "AGREE", "IDLE", "KNOWN", "SAME", "SHARE", "UNSEEDED", "Event", "Accepted", "Declared", "Entry",
-    "Source", "Tracks", "gains", "happened", "same_seed",
+    "AGREE", "IDLE", "KNOWN", "SAME", "SHARE", "Event", "Accepted", "Declared", "Entry",
+    "Source", "Tracks", "happened",
 ]  # fmt: skip
 
 IDLE = 4
@@ -65,14 +49,6 @@ KNOWN = (
     " program knows its coins."
 )
 """Sentence about a violation."""
-UNSEEDED = (
-    "the program has the same seed at every start, so that its coins are known, and counts of its"
-    " reports prove nothing"
-)
-"""Why an audit is not valid if these answers do not differ enough between inputs."""
-
-_QUESTIONS, _PATIENCE = 2000, 5.0  # questions, and seconds for all of them
-_FRESH = 20  # so many changing answers repeat by chance with probability 2^-20 at most
 
 
 @runtime_checkable
@@ -369,45 +345,3 @@ class Tracks(Player):
         for track in np.flatnonzero(~np.isnan(self.believed[:, 0])).tolist():
             p, q = self.believed[track].tolist()
             self.believe(track, (p, q))
-
-
-# --- the bet on a seed ----------------------------------------------------------------------------
-def gains(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return what the logarithm of the wealth gains if the third answer differs, and if not."""
-    stake = math.exp(-min(epsilon, 700))
-    return math.log1p((1 - delta) * stake), math.log1p(-delta * stake)
-
-
-def same_seed(client: Client, inputs: Sequence[int], goal: float) -> tuple[float, bool]:
-    """Return the logarithm of the wealth, and whether the program seems to repeat its coins.
-
-    Parameters
-    ----------
-    client : Client
-        A client whose function is a `Program`.
-    inputs : sequence of int
-        The audited inputs, by their positions.
-    goal : float
-        Logarithm of the wealth at which to stop.
-    """
-    program: Any = client.function
-    starts = [Program(program.words, program.limit) for _ in range(3)]
-    values = [i if client.values is None else client.values[i] for i in inputs]
-    won, lost = gains(client.epsilon, client.delta)
-    last: dict[int, Any] = {}
-    wealth, fresh, end = 0.0, 0, time.monotonic() + _PATIENCE
-    for question in range(_QUESTIONS):
-        at = question % len(values)
-        try:
-            first, again = [start(values[at]) for start in starts[:2]]
-            other = starts[2](values[at - 1]) if first == again else None
-        except ClientError:  # the audit will meet it, too
-            return -math.inf, False
-        if first != again:
-            return -math.inf, False
-        if last.get(at, first) != first:
-            fresh, wealth = fresh + 1, wealth + (won if other != first else lost)
-        last[at] = first
-        if wealth >= goal or time.monotonic() > end:
-            break
-    return wealth, fresh >= _FRESH

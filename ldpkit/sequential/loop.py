@@ -18,6 +18,7 @@ from ..mechanisms import Client, Program
 from ..mechanisms.base import distribution_known
 from ..mechanisms.client import identity
 from ..mechanisms.recordings import Recordings
+from ..mechanisms.seeds import same_seed
 from ..progress import Progress
 from ..reports.anything import rows
 from ..reports.base import picked
@@ -25,7 +26,7 @@ from ..rng import generator
 from ..stats import down
 from ..types import Array, Rates, Reports
 from .columns import read
-from .events import IDLE, SHARE, Accepted, Event, Source, Tracks, happened, same_seed
+from .events import IDLE, SHARE, Accepted, Event, Source, Tracks, happened
 from .players import Kept, Wealth, grid
 from .portfolio import Portfolio
 from .result import SequentialResult, result

@@ -13,9 +13,10 @@ from ..auditors.result import CLEAR, LEAST, PairResult, Row, finite, too_few
 from ..mechanisms import Client, FrequencyOracle, LocalRandomizer
 from ..mechanisms.client import digest
 from ..mechanisms.recordings import Recordings
+from ..mechanisms.seeds import UNSEEDED
 from ..stats import down
 from .columns import read
-from .events import AGREE, KNOWN, SAME, UNSEEDED, Entry, happened
+from .events import AGREE, KNOWN, SAME, Entry, happened
 from .portfolio import DELTAS, Portfolio
 from .records import REAL
 from .scores import Scores

@@ -11,8 +11,9 @@ import pytest
 from ldpkit import Client, audit
 from ldpkit.cli import main
 from ldpkit.mechanisms import Program, recorded
+from ldpkit.mechanisms.seeds import gains, same_seed
 from ldpkit.sequential import SequentialAudit
-from ldpkit.sequential.events import KNOWN, SAME, SHARE, gains, same_seed
+from ldpkit.sequential.events import KNOWN, SAME, SHARE
 from ldpkit.sequential.result import FLOATS, REPEATED
 
 
@@ -133,6 +134,13 @@ def test_a_program_that_repeats_its_seed_is_refuted(tmp_path):
     assert sum(found.asked) == 0 and found.e_value >= 100 and found.stopped == "violation"
     found = audit(program(tmp_path, "random.random()", "random.seed(1)"), trials=100)
     assert found.status == "not valid" and "seed" in found.verdict and found.lower == 0
+
+
+def test_an_audit_of_fixed_size_notices_a_repeated_seed_too(tmp_path):
+    for begin in ("random.seed(1)", ""):
+        client = program(tmp_path, NOISY, begin, report="value", k=2, values=None)
+        found = audit(client, "guess", trials=200)
+        assert (found.status == "not valid") == ("same seed" in found.verdict) == bool(begin)
 
 
 @pytest.mark.parametrize(
