@@ -33,12 +33,18 @@ class Kernel(subprocess.Popen[bytes]):
         told, self._told = os.pipe()
         self.returncode = None  # as the base class sets it
         self._waitpid_lock = threading.Lock()
+        led, leads = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            os.close(self._told)
+            os.setsid()
+            for end in (self._told, led, leads):
+                os.close(end)
             _become(told)
         self._child_created = True
         os.close(told)
+        os.close(leads)
+        os.read(led, 1)  # ends when the child leads a group; before, a signal to its group would reach this process, too
+        os.close(led)
 
     def launch(self, command: list[str], *, env: dict[str, str], cwd: str | None = None, **_: Any) -> "Kernel":
         """Become the kernel of a command ``python -m ipykernel_launcher ...`` and return this object."""
@@ -52,7 +58,6 @@ class Kernel(subprocess.Popen[bytes]):
 def _become(told: int) -> NoReturn:
     """Wait for a command, run its kernel, and end this process."""
     status = 1
-    os.setsid()
     weakref.finalize._registry.clear()  # type: ignore[attr-defined]  # folders of the copied process are not removed by its copy
     try:
         with open(told) as pipe:

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -227,3 +228,21 @@ def test_the_appendix_for_committees_is_what_ledger_times_and_results_say():
     assert artifact.manifest(ROOT) == (ROOT / "codecheck.yml").read_text()
     for name in ("times", "audit", "claims", "experiments"):  # each part is there, and filled
         assert re.search(rf"<!-- {name} -->\n[|`]", text), name
+
+
+KERNELS = """
+import os
+from ldpbook.kernels import Kernel
+for _ in range(20):
+    kernel = Kernel()
+    print(os.getpgid(kernel.pid) == kernel.pid)
+    os.close(kernel._told)  # it is told nothing, and ends
+    kernel.wait()
+"""
+
+
+def test_a_kernel_leads_a_group_of_its_own_as_soon_as_it_exists():
+    """The signal that ends a kernel goes to its group, and would otherwise end the build."""
+    command = [sys.executable, "-c", KERNELS]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True"] * 20
