@@ -13,6 +13,7 @@ import base64
 import io
 import math
 import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
@@ -96,7 +97,7 @@ def _unpacked(text: str) -> dict[str, Array]:
         raise ValueError(f"state must hold arrays, got {error}") from None
 
 
-class Player(Kept):
+class Player(Kept, ABC):
     """Wealth of several bets against every claim of a list.
 
     A player sees the next rounds, bets on them, and keeps the bet. Instead of keeping a bet it may
@@ -166,9 +167,9 @@ class Player(Kept):
         start = np.logaddexp.reduce(self.shares[..., at] + self.now[..., at], axis=None)
         return self.base[at] + np.append(start, won)[np.cumsum(fresh)]
 
+    @abstractmethod
     def _win(self, reports: Array, at: int, low: int) -> tuple[Array, Array]:
         """Return what each bet wins by some of the reports seen, as `_in_parts` does."""
-        raise NotImplementedError
 
     def keep(self) -> int:
         """Keep the last bet; return its number of rounds."""
