@@ -132,7 +132,7 @@ def cluster(cells):
 
 
 def pages():
-    """Yield what the front page and the largest of some pages of figures weigh, with gzip and fonts."""
+    """Yield what the front page and the largest of some pages of figures weigh, with gzip."""
     command = [sys.executable, "-m", "browser.measure", "--weights"]
     done = subprocess.run(command, cwd=ROOT / "tests", capture_output=True, text=True, check=True)
     weights = json.loads(done.stdout)
