@@ -67,7 +67,10 @@ def read(reports: Iterable[Any], first: int = 0, named: bool = False, size: int 
 def _coded(values: list[Any]) -> Array:
     """Return the codes of the types of values; values of other types are replaced by plain ones."""
     try:
-        return np.fromiter(map(_CODES.__getitem__, map(type, values)), np.int64, len(values))
+        known = {of: _CODES[of] for of in set(map(type, values))}
+        if len(known) == 1:
+            return np.full(len(values), known.popitem()[1])
+        return np.fromiter(map(known.__getitem__, map(type, values)), np.int64, len(values))
     except KeyError:
         values[:] = map(plain, values)
         return _coded(values)
@@ -223,21 +226,15 @@ class _Reader(Writer):
             paths[which[later]], place[later] + _STEP, lambda i: f"step {place[later[i]]}"
         )
         self.real(of[which[later]], steps, x[later] - x[later - 1])
-        short = np.flatnonzero((place > 0) & (numeric & bits & (sizes <= _COUPLED))[which])
-        gap, i = np.nonzero(place[short] >= np.arange(1, _COUPLED)[:, None])
-        gap, second = gap + 1, short[i]
-        pair = self.step(
-            paths[which[second]],
-            _COUPLE + place[second] * _COUPLED + gap,
-            lambda i: (
-                f"the relation of entries {place[second[i] - gap[i]] + 1}"
-                f" and {place[second[i]] + 1}"
-            ),
-        )
-        differ = (x[second] != x[second - gap]).astype(U)
-        self.category(
-            of[which[second]], pair, differ, lambda i: ("equality", "inequality")[int(differ[i])]
-        )
+        short = np.flatnonzero(numeric & bits & (sizes <= _COUPLED))
+        own, tokens, differ = _couples(x, ends, sizes, short)
+
+        def related(i: int) -> str:
+            last, gap = divmod(int(tokens[i]) - _COUPLE, _COUPLED)
+            return f"the relation of entries {last - gap + 1} and {last + 1}"
+
+        pair = self.step(paths[own], tokens, related)
+        self.category(of[own], pair, differ, lambda i: ("equality", "inequality")[int(differ[i])])
         return Places(of[which], inner, members)
 
     def tables(self, at: Places, values: list[dict[str, Any]]) -> None:
@@ -313,6 +310,23 @@ _AS_WHOLE = (
     "the number of zeros at the end", "the number of ascents",
 )  # fmt: skip
 _WHOLE_TOKENS = np.array([token("\0" + what) for what in _AS_WHOLE], U)
+
+
+@kernel
+def _couples(x: Array, ends: Array, sizes: Array, lists: Array) -> tuple[Array, Array, Array]:
+    """Return the list, the token and the inequality of each couple of entries of some lists."""
+    many = 0
+    for i in lists:
+        many += sizes[i] * (sizes[i] - 1) // 2
+    own, n = np.empty(many, np.int64), 0
+    tokens, differ = np.empty(many, np.uint64), np.empty(many, np.uint64)
+    for gap in range(1, _COUPLED):
+        for i in lists:
+            for last in range(gap, sizes[i]):
+                at = ends[i] - sizes[i] + last
+                own[n], tokens[n] = i, np.uint64(_COUPLE + last * _COUPLED + gap)
+                differ[n], n = x[at] != x[at - gap], n + 1
+    return own, tokens, differ
 
 
 @kernel

@@ -38,6 +38,7 @@ _FIRST, _OFTEN, _SELDOM = 16, 2**9, 2**16  # reports
 _TRIED = 512  # reports on which a balance is tried
 _EVERY, _LEAST = 10, 1.0  # claims that share a balance; nats that it must have won
 _BALANCES = np.linspace(0.1, 1.9, 19)
+_NEAR = np.uint64(2**10 - 1)
 
 
 @kernel
@@ -48,7 +49,12 @@ def _gather(
 
     A digit of -1 stands for the number itself.
     """
+    near = np.zeros(2**10, np.bool_)  # most paths are not known, which is seen here at once
+    for path in known:
+        near[path & _NEAR] = True
     for i in range(rows.size):
+        if not near[paths[i] & _NEAR]:
+            continue
         for column in range(known.size):
             if known[column] == paths[i]:
                 out[rows[i], column] = values[i]
@@ -224,10 +230,13 @@ class Scores(Player):
 
     def _last(self, parts: list[Records]) -> Records:
         """Return the last reports of some parts; fewer of them if they have many records."""
-        whole = Records.joined(parts)
-        n, width = whole.sides.size, (whole.rows.size + whole.keys.size) / max(whole.sides.size, 1)
-        most = max(self.size, int(min(_HELD, _CELLS / max(width, 1))))
-        return whole.between(max(0, n - most + most % self.size), n)
+        sizes = [part.sides.size for part in parts]
+        records = sum(part.rows.size + part.keys.size for part in parts)
+        most = max(self.size, int(min(_HELD, _CELLS / max(records / max(sum(sizes), 1), 1))))
+        while sum(sizes[1:]) >= most:
+            sizes, parts = sizes[1:], parts[1:]
+        first = max(0, sum(sizes) - most + most % self.size)
+        return Records.joined(parts).between(first, sum(sizes))
 
     def _table(self, found: Records) -> Array:
         """Return the columns of reports, float array (n, m + 1).

@@ -171,6 +171,24 @@ def absorb(
 
 
 @kernel
+def _entered(table: Values, key: Any, start: int) -> int:
+    """Enter a category into its bucket if it came before; return its place, -1 if it has none."""
+    at, mark = np.int64((key >> _PLACE) & _DOOR), np.uint8(key >> _MARK)
+    if table.door[at] != mark:
+        table.door[at] = mark
+        return -1
+    worst, least = start, np.int64(1) << 60
+    for j in range(start, start + WAYS):
+        have = table.counts[j].sum()
+        if have < least:
+            worst, least = j, have
+    if table.marks[worst] != 0:
+        return -1  # a category that is bet on stays
+    table.keys[worst], table.last[worst], table.counts[worst] = key, 0, 0
+    return worst
+
+
+@kernel
 def count(
     table: Values, first: int, sides: Array, rows: Array, keys: Array, masks: Array, flags: Array
 ) -> None:
@@ -183,27 +201,14 @@ def count(
         row, key = rows[i], keys[i]
         if sides[row] < 0:
             continue
-        start = np.int64(key & buckets) * WAYS
-        place: Any = -1
-        worst: Any = start
-        least = np.int64(1) << 60
-        for j in range(start, start + WAYS):
-            if table.keys[j] == key:
-                place = j
-                break
-        if place < 0:
-            at, mark = np.int64((key >> _PLACE) & _DOOR), np.uint8(key >> _MARK)
-            if table.door[at] != mark:
-                table.door[at] = mark
+        start: Any = np.int64(key & buckets) * WAYS
+        place = start
+        while place < start + WAYS and table.keys[place] != key:
+            place += 1
+        if place == start + WAYS:
+            place = _entered(table, key, start)
+            if place < 0:
                 continue
-            for j in range(start, start + WAYS):
-                have = table.counts[j].sum()
-                if have < least:
-                    worst, least = j, have
-            if table.marks[worst] != 0:
-                continue  # a category that is bet on stays
-            place = worst
-            table.keys[place], table.last[place], table.counts[place] = key, 0, 0
         if table.marks[place] != 0:
             flags[row] |= masks[table.marks[place]]
         if table.last[place] != first + row:
