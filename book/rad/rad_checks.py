@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pandas as pd
+from gaussian_accounting import gaussian_sigma
 
 from ldpbook import paper_values
 from ldpkit.attacks.reconstruct import finite_distribution, rad_exact
@@ -11,7 +12,6 @@ from ldpkit.auditors import calibrate
 from ldpkit.auditors.calibration import rero_epsilon
 from ldpkit.auditors.rad import PROTOCOLS, rad_audit, rad_uniform
 from ldpkit.mechanisms import OUE
-from ldpkit.mechanisms.histogram import gaussian_sigma
 from ldpkit.rng import generator
 
 OTHER = "Other data: the paper's census and hospital records cannot be passed on."

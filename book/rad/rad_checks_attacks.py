@@ -5,13 +5,13 @@ import math
 import dpsgd
 import numpy as np
 import pandas as pd
+from gaussian_accounting import gaussian_epsilon
 from scipy.stats import binomtest
 
 from ldpbook import paper_values, plots
 from ldpkit import stats
 from ldpkit.auditors import rad_audit
 from ldpkit.auditors.rad import PROTOCOLS, estimate_sd, rad_uniform
-from ldpkit.mechanisms.histogram import gaussian_epsilon
 
 STEPS = 100
 

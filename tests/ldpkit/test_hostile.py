@@ -276,15 +276,6 @@ CLIENTS = [
     ("histogram.gaussian_delta(-1, 1.0)", "epsilon must be a finite number >= 0, got -1"),
     ("histogram.gaussian_delta(1.0, 0)", f"sigma {POSITIVE} 0"),
     # central
-    ("histogram.gdp_mu(0)", f"sigma {POSITIVE} 0"),
-    ("histogram.gdp_mu(1.0, 0)", "steps must be an integer >= 1, got 0"),
-    ("histogram.gdp_mu(1.0, 1, 'swap')", "adjacency must be one of add_remove, replace, got 'swap'"),
-    ("histogram.gdp_epsilon(nan, 0.1)", f"mu {POSITIVE} nan"),
-    ("histogram.gdp_epsilon(1.0, 0)", f"delta {OPEN} 0"),
-    ("histogram.rdp_epsilon(1.0, 1)", f"delta {OPEN} 1"),
-    ("histogram.gaussian_epsilon(1.0, accounting='pld')", "accounting must be one of exact, rdp, got 'pld'"),
-    ("histogram.gaussian_sigma(0)", f"epsilon {POSITIVE} 0"),
-    ("histogram.gaussian_sigma(1e-9, accounting='rdp')", "epsilon must be one that rdp accounting reaches at delta = 1e-05, got 1e-09"),
     # key-value
     ("KeyValues(np.array([0, 1]), np.array([2]), np.array([0.5]), 2)", "keys must lie in 0..1, got 2 at position 0"),
     ("KeyValues(np.array([0, 1]), np.array([1]), np.array([-1.5]), 2)", "values must be a number in [-1, 1] everywhere, got -1.5"),

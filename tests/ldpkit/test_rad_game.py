@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from gaussian_accounting import gaussian_epsilon, gaussian_sigma, gdp_mu
 from laws import RAD
 from scipy import stats
 
@@ -22,7 +23,6 @@ from ldpkit.auditors import rad_bounds as bounds
 from ldpkit.auditors.calibration import calibrate, rero_epsilon
 from ldpkit.auditors.rad import estimate_sd, invert_blackbox, rad_uniform
 from ldpkit.mechanisms import GRR, OUE, FloorSS
-from ldpkit.mechanisms.histogram import gaussian_epsilon, gaussian_sigma, gdp_mu
 
 near = pytest.approx
 
