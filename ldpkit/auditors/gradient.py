@@ -24,7 +24,7 @@ from ..rng import generator
 from ..stats import Rate, Trials
 from ..types import Array, Numbers, Rates, Word
 from .base import ALPHA, Auditor
-from .result import ErrorsResult, too_few
+from .result import AuditResult, too_few
 
 # fmt: off
 __all__ = [
@@ -196,7 +196,7 @@ class ErrorsAudit(Auditor):
         delta: float = 0.0,
         estimates: dict[str, float] | None = None,
         **fields: Word,
-    ) -> ErrorsResult:
+    ) -> AuditResult:
         """Return the result of so many errors with the first and with the second input.
 
         `rates` are the exact error rates, and `bound` is one of `BOUNDS`. The default of further
@@ -204,8 +204,9 @@ class ErrorsAudit(Auditor):
         """
         trials, total = self.trials, 2 * self.trials
         exact, exact_sd, infinite = plugin_expectation(*rates, trials, trials)
-        return ErrorsResult(
+        return AuditResult(
             trials=trials,
+            total=total,
             alpha=self.alpha,
             faithful=self.faithful,
             counts={"fp": fp, "fn": fn},
@@ -324,7 +325,7 @@ class GradientAudit(ErrorsAudit):
         """Exact false-positive and false-negative rate of the rule."""
         return RULES[self.attack].rates(self.mechanism, self.pairs)
 
-    def run(self, seed: int = 1) -> list[ErrorsResult]:
+    def run(self, seed: int = 1) -> list[AuditResult]:
         """Count the errors of the rule, and bound epsilon by them.
 
         Parameters
@@ -334,7 +335,7 @@ class GradientAudit(ErrorsAudit):
 
         Returns
         -------
-        list of one ErrorsResult
+        list of one AuditResult
             ``epsilon_emp`` is Equation 3, ``exact`` is its expectation given that it is finite, and
             ``limit`` is Equation 3 at the exact rates. ``estimates`` has the `pooled` estimate.
             ``lower`` is `lower_pooled` for the cosine rule. It is `lower_sides` for the lune rule,
@@ -389,7 +390,7 @@ def audit_gradient(
     *,
     seed: int = 1,
     **fields: Word,
-) -> ErrorsResult:
+) -> AuditResult:
     """Audit a randomised gradient.
 
     Parameters are the fields of `GradientAudit`, and the `seed` of its `run`.

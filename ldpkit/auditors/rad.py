@@ -175,25 +175,17 @@ class ReconstructionResult(AuditResult):
 
     Attributes
     ----------
-    total : int
-        Number of reports of all records together, as the paper counts them. The ``trials`` of
-        `row` is this number.
     interval : (float, float) or None
         Interval of epsilon at level ``1 - alpha`` that trusts the mechanism's distribution, where
         the mechanism is known.
     """
 
-    total: int
     interval: tuple[float, float] | None = None
 
     def row(self) -> Row:
-        """Flatten as `AuditResult.row` does; ``per_input`` is the number of reports per record."""
+        """Flatten as `AuditResult.row` does, with both ends of the interval."""
         ends = zip(("interval_low", "interval_high"), self.interval or ())
-        return (
-            super().row()
-            | {"trials": self.total, "per_input": self.trials}
-            | {name: finite(end) for name, end in ends}
-        )
+        return super().row() | {name: finite(end) for name, end in ends}
 
 
 @checks.checked

@@ -28,7 +28,7 @@ from ..progress import Progress, count_begun
 from ..rng import generator
 from ..types import Array, Rates, Rng, Word
 from .gradient import ErrorsAudit, lower_sides
-from .result import ErrorsResult
+from .result import AuditResult
 
 # fmt: off
 __all__ = [
@@ -283,7 +283,7 @@ class ShuffleAudit(ErrorsAudit):
         """Epsilon of the shuffled reports by `closed_bound`."""
         return closed_bound(self.clients, self.epsilon, self.delta)
 
-    def run(self, seed: int = 1) -> list[ErrorsResult]:
+    def run(self, seed: int = 1) -> list[AuditResult]:
         """Count the errors of the rule, and bound epsilon by them.
 
         Parameters
@@ -293,7 +293,7 @@ class ShuffleAudit(ErrorsAudit):
 
         Returns
         -------
-        list of one ErrorsResult
+        list of one AuditResult
             ``claim`` is the closed bound, and ``epsilon_emp`` is the paper's measured value. The
             ``estimates`` are the exact epsilon ``tight`` of the pair at `delta`, and the numerical
             bound ``upper`` for all pairs.
@@ -331,7 +331,7 @@ class ShuffleAudit(ErrorsAudit):
 
 def audit_shuffle(
     epsilon: float, clients: int, delta: float = 1e-6, *, seed: int = 1, **fields: Word
-) -> ErrorsResult:
+) -> AuditResult:
     """Audit shuffled LDP-SGD.
 
     Parameters are the fields of `ShuffleAudit`, and the `seed` of its `run`.

@@ -13,7 +13,7 @@ from ..auditors import GradientAudit, KVAudit, ShuffleAudit, count_ratio, kv
 from ..auditors.calibration import CALIBRATED
 from ..auditors.calibration import calibrate as run_calibrate
 from ..auditors.rad import PROTOCOLS, epsilon_interval, rad_result, rad_uniform
-from ..auditors.result import ErrorsResult, Row, finite
+from ..auditors.result import AuditResult, Row, finite
 from ..checks import integer, need, one_of
 from ..mechanisms import GRADIENT, KEY_VALUE, PCKVUE, PrivKV
 from ..mechanisms.cpp import CPP
@@ -132,7 +132,7 @@ def audit_shuffle(seed: int, strict: bool, as_json: bool, **words: Word) -> int:
     return conclude([(result, _errors(result, "two batches, threshold rule"))], as_json, strict)
 
 
-def _errors(result: ErrorsResult, attack: str) -> list[Line]:
+def _errors(result: AuditResult, attack: str) -> list[Line]:
     """Return the table of an audit that counts errors of a rule."""
     more = {"tight": "exact epsilon of the two batches", "upper": "numerical bound for all batches",
             "pooled": "epsilon of the accuracy, nearly unbiased"}  # fmt: skip
