@@ -5,7 +5,6 @@ valid inputs. A frozen dataclass states the check of a field in the field's type
 a function that of a parameter, see `checked`.
 """
 
-import dataclasses
 import functools
 import inspect
 import math
@@ -230,13 +229,14 @@ def rule(check: Callable[..., Any], *limits: object, **more: object) -> Callable
 
 
 @functools.cache
-def _rules(cls: Any) -> list[tuple[str, Callable[[str, Any], Any], bool]]:
-    """Name and check of every field of a dataclass, and whether the field may be ``None``."""
+def _rules(called: Any) -> list[tuple[str, Callable[[str, Any], Any], bool]]:
+    """Name and check of every parameter of a function or field of a dataclass, and whether it may
+    be ``None``."""
     return [
-        (field.name, check, field.default is None)
-        for field in dataclasses.fields(cls)
-        if get_origin(field.type) is Annotated
-        for check in get_args(field.type)[1:]
+        (name, check, parameter.default is None)
+        for name, parameter in inspect.signature(called).parameters.items()
+        if get_origin(parameter.annotation) is Annotated
+        for check in get_args(parameter.annotation)[1:]
     ]
 
 
@@ -266,13 +266,7 @@ def checked(function: Callable[Given, Value]) -> Callable[Given, Value]:
     which raises ``ValueError`` for a value that is not allowed. ``None`` is allowed if it is the
     default. `Checked` does the same for the fields of a dataclass.
     """
-    signature = inspect.signature(function)
-    rules = [
-        (name, check, p.default is None)
-        for name, p in signature.parameters.items()
-        if get_origin(p.annotation) is Annotated
-        for check in get_args(p.annotation)[1:]
-    ]
+    signature, rules = inspect.signature(function), _rules(function)
 
     @functools.wraps(function)
     def call(*args: Given.args, **named: Given.kwargs) -> Value:

@@ -6,6 +6,7 @@ Private Protocols: An Auditing Perspective", PoPETs 2024(4), Algorithm 1.
 
 import functools
 import itertools
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,6 @@ from ..attacks.base import Attack, FixedEvent, audited
 from ..mechanisms import Client
 from ..mechanisms.base import distribution_known
 from ..mechanisms.client import digest
-from ..mechanisms.seeds import UNSEEDED, unseeded
 from ..progress import Progress
 from ..rng import generator
 from ..types import Array, Pair, Rates, Reports, Rng, Row, Word
@@ -249,8 +249,8 @@ class Audit(PairAudit):
         hits, summaries = self._summed(count, at_once)
         if not foreign:
             return hits, independence.Findings()
-        if unseeded(mechanism, pair):
-            return hits, independence.Findings(UNSEEDED)
+        if independence.same_seed(mechanism, pair, math.inf)[1]:
+            return hits, independence.Findings(independence.UNSEEDED)
         lower = max(row["lower"] for rows in self._bounded(hits) for row in rows)
         return hits, independence.examine(
             mechanism,

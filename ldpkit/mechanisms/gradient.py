@@ -28,7 +28,7 @@ from ..exact import legendre
 from ..rng import first_state, normals
 from ..types import Array, ArrayLike, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, Epsilon, Mechanism
-from .grid import rounded, spacing
+from .histogram import rounded, spacing
 
 __all__ = ["GRADIENT", "GradientMechanism", "LDPSGD", "PrivUnit", "PrivUnitG", "mean_axis"]
 
