@@ -18,21 +18,12 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
-import scipy
 
 from .. import checks
 from ..mechanisms.base import FrequencyOracle, oracle
 from ..types import Array, ArrayLike, Rates
 
-__all__ = [
-    "kappa",
-    "finite_distribution",
-    "rad_exact",
-    "optimal_attack",
-    "attack_value",
-    "posterior_gain",
-    "score_runs",
-]
+__all__ = ["kappa", "finite_distribution", "rad_exact", "optimal_attack", "attack_value"]
 
 
 def checked_prior(prior: ArrayLike) -> Array:
@@ -214,75 +205,3 @@ def attack_value(
     hit = np.array([success[z] @ attack[side[z]] for z in range(prior.size)])  # (m, outputs)
     rero = float(prior @ (likelihood * hit).sum(1))
     return rero, rero - float(prior @ (hit @ (prior @ likelihood)))
-
-
-@checks.checked
-def posterior_gain(loglik: Annotated[Any, checks.reals], prior: Prior) -> Array:
-    """Return posterior minus prior of every record, by which Algorithm 1 ranks the records.
-
-    This holds for perfect reconstruction.
-
-    Parameters
-    ----------
-    loglik : float array, shape (n, m)
-        Log-likelihoods of the records for n outputs, up to a constant per output.
-    """
-    checks.need(
-        loglik.ndim == 2 and loglik.shape[1] == prior.size,
-        f"loglik must have shape (n, {prior.size}), one column per record, got {loglik.shape}",
-    )
-    with np.errstate(divide="ignore"):
-        return scipy.special.softmax(loglik + np.log(prior), axis=1) - prior
-
-
-@checks.checked
-def score_runs(
-    gain: Annotated[Any, checks.reals],
-    truth: ArrayLike,
-    prior: Prior,
-    side: ArrayLike | None = None,
-) -> dict[str, float]:
-    """Estimate ReRo and RAD at perfect reconstruction from simulated outputs.
-
-    In every class of `side` the attack guesses the record with the largest gain
-    if this gain is positive; otherwise it abstains. The second term of RAD is
-    computed for each output over all targets, not simulated.
-
-    Parameters
-    ----------
-    gain : float array, shape (n, m)
-        From `posterior_gain` for the optimal attack, or any other score.
-    truth : int array, shape (n,)
-        The record behind each output.
-    prior, side
-        As in `rad_exact`.
-
-    Returns
-    -------
-    dict
-        ``rero`` and ``counted`` (RAD) from counted successes, and ``posterior``,
-        the mean gain of the guesses. For gains of `posterior_gain` the latter
-        estimates the RAD of the optimal attack with a far smaller variance; for
-        other scores it has no meaning. Each has its standard error ``*_se``.
-    """
-    truth = checks.values(truth, prior.size, "truth")
-    checks.need(
-        gain.shape == (truth.size, prior.size) and truth.size >= 2,
-        f"gain must have shape (n, {prior.size}) with n >= 2 rows, one per truth, got {gain.shape}",
-    )
-    rows, side = np.arange(truth.size), _checked_side(side, prior.size)
-    guessed, total = np.zeros(gain.shape), np.zeros(truth.size)
-    for label in range(side.max() + 1):
-        members = np.flatnonzero(side == label)
-        best = members[gain[:, members].argmax(1)]  # no ties, because scores are continuous
-        won = np.maximum(gain[rows, best], 0)
-        guessed[rows, best] = won > 0
-        total += won
-    samples = {
-        "rero": guessed[rows, truth],
-        "counted": guessed[rows, truth] - guessed @ prior,
-        "posterior": total,
-    }
-    return {name: float(values.mean()) for name, values in samples.items()} | {
-        f"{name}_se": float(v.std(ddof=1) / truth.size**0.5) for name, v in samples.items()
-    }

@@ -365,9 +365,6 @@ ATTACKERS = [
     ("aggregate.laplace_sum_exact([0.5, 0.5], -1, 1.0)", "eta must be an integer >= 0, got -1"),
     ("aggregate.laplace_sum_exact([0.5, 0.6], 0, 1.0)", "prior must sum to 1, got 1.1"),
     ("aggregate.laplace_sum_exact([0.5, 0.5], 0, 1.0, maximise='all')", "maximise must be one of rad, rero, got 'all'"),
-    ("aggregate.laplace_sum_runs([0.5, 0.5], 0, 0, runs=5, rng=rng())", f"epsilon {POSITIVE} 0"),
-    ("aggregate.laplace_sum_runs([0.5, 0.5], 0, 1.0, runs=1, rng=rng())", "runs must be an integer >= 2, got 1"),
-    ("aggregate.laplace_sum_runs([0.5, 0.5], 0, 1.0, runs=5, rng=1)", f"{RNG} 1"),
     ("exact.laplace_success(0, 3)", f"scale {POSITIVE} 0"),
     ("exact.laplace_success(1.0, 1)", "k must be an integer >= 2, got 1"),
     ("exact.gaussian_success('1', 3)", f"sigma {POSITIVE} '1'"),
@@ -410,10 +407,6 @@ ATTACKERS = [
     ("reconstruct.rad_exact(np.eye(2), [0.5, 0.5], side=[1])", "side must hold one label for each of the 2 records, got shape (1,)"),
     ("reconstruct.optimal_attack(np.eye(2), [0.5, 0.5], maximise='rads')", "maximise must be one of rad, rero, got 'rads'"),
     ("reconstruct.attack_value(np.ones((1, 2, 2)), np.eye(2), [0.5, 0.5])", "attack must hold probabilities of shape (1, 2, 2), got"),
-    ("reconstruct.posterior_gain([[0.0]], [0.5, 0.5])", "loglik must have shape (n, 2), one column per record, got (1, 1)"),
-    ("reconstruct.posterior_gain([[0.0, nan]], [0.5, 0.5])", "loglik must be a finite number everywhere, got nan"),
-    ("reconstruct.score_runs([[0.1, 0.2]], [0], [0.5, 0.5])", "gain must have shape (n, 2) with n >= 2 rows, one per truth, got (1, 2)"),
-    ("reconstruct.score_runs([[0.1, 0.2]] * 2, [0, 2], [0.5, 0.5])", "truth must lie in 0..1, got 2 at position 1"),
 ]  # fmt: skip
 
 RISK = "risk must be a number in (0, 0.5), got"
