@@ -13,7 +13,7 @@ Privacy", PVLDB 19(7), 2026, Examples 4.4 to 4.6, Corollary 5.4, Equation 12 and
 
 import math
 import time
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
 import numpy as np
@@ -21,9 +21,8 @@ import scipy
 
 from .. import checks, stats
 from ..attacks.base import Guess, success_rate
-from ..mechanisms import ASS, GRR, OUE, FloorSS, SupportOracle
+from ..mechanisms import GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON, build
-from ..mechanisms.grr import SubsetSelection
 from ..rng import generator
 from ..stats import Delta, Trials
 from ..types import Word
@@ -32,8 +31,8 @@ from .result import AuditResult, Claim, Row, finite, too_few
 
 # fmt: off
 __all__ = [
-    "PROTOCOLS", "RADAudit", "ReconstructionResult", "epsilon_interval", "estimate_sd",
-    "invert_blackbox", "invert_known", "rad_audit", "rad_result", "rad_uniform"
+    "PROTOCOLS", "RADAudit", "ReconstructionResult", "epsilon_interval", "invert_blackbox",
+    "invert_known", "rad_audit", "rad_result", "rad_uniform"
 ]
 # fmt: on
 
@@ -112,22 +111,6 @@ def invert_known(
     if excess(MIN_EPSILON) < 0 < excess(MAX_EPSILON):
         return scipy.optimize.bisect(excess, MIN_EPSILON, MAX_EPSILON, xtol=1e-9)
     return 0.0 if excess(MIN_EPSILON) >= 0 else math.inf
-
-
-@checks.checked
-def estimate_sd(mechanism: Supporting, reports: Trials) -> float:
-    """Return the standard deviation of `invert_known` at `reports` reports, to first order.
-
-    The derivative of SS is taken at a fixed subset size, that is, without the jumps.
-    """
-    s = success_rate(mechanism)
-    ends = [max(MIN_EPSILON, mechanism.epsilon - 1e-4), min(MAX_EPSILON, mechanism.epsilon + 1e-4)]
-    if isinstance(mechanism, SubsetSelection):  # the subset size would jump
-        near = [success_rate(ASS(mechanism.k, epsilon, mechanism.omega)) for epsilon in ends]
-    else:
-        near = [success_rate(replace(mechanism, epsilon=e)) for e in ends]  # type: ignore[type-var]  # it is a dataclass
-    slope = (near[1] - near[0]) / (ends[1] - ends[0])
-    return math.sqrt(s * (1 - s) / reports) / slope
 
 
 @checks.checked

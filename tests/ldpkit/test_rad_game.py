@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from gaussian_accounting import gaussian_epsilon, gaussian_sigma, gdp_mu
 from laws import RAD
+from rad_checks import rero_epsilon
+from rad_checks_attacks import estimate_sd
 from scipy import stats
 
 from ldpbook.datasets import adult_hours
@@ -20,8 +22,8 @@ from ldpkit.attacks.reconstruct import (
     rad_exact,
 )
 from ldpkit.auditors import rad_bounds as bounds
-from ldpkit.auditors.calibration import calibrate, rero_epsilon
-from ldpkit.auditors.rad import estimate_sd, invert_blackbox, rad_uniform
+from ldpkit.auditors.calibration import calibrate
+from ldpkit.auditors.rad import invert_blackbox, rad_uniform
 from ldpkit.mechanisms import GRR, OUE, FloorSS
 
 near = pytest.approx
