@@ -7,7 +7,7 @@ import math
 import numpy as np
 import scipy
 
-from ldpkit.attacks.aggregate import windows
+from ldpkit.attacks.reconstruct import windows
 from ldpkit.jit import kernel
 
 
@@ -88,7 +88,7 @@ def _runs(prior, eta, scale, z, runs, rng, hits, blinds):
 def laplace_sum_runs(prior, eta, epsilon, *, runs, rng):
     """Estimate ReRo and RAD of Algorithm 1, with standard errors ``*_se``, from `runs` outputs for each value with prior mass.
 
-    `prior`, `eta` and `epsilon` are those of `ldpkit.attacks.aggregate.laplace_sum_exact`.
+    `prior`, `eta` and `epsilon` are those of `ldpkit.attacks.reconstruct.laplace_sum_exact`.
     """
     scale, hits, blinds = (prior.size - 1) / epsilon, np.empty(runs), np.empty(runs)
     mean, variance = np.zeros(2), np.zeros(2)

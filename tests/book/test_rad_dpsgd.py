@@ -18,7 +18,7 @@ from simulated import laplace_sum_runs, posterior_gain, score_runs
 from ldpbook import paths
 from ldpbook.datasets import adult_hours, fair
 from ldpbook.paper_values import lookup
-from ldpkit.attacks.aggregate import laplace_sum_exact
+from ldpkit.attacks.reconstruct import laplace_sum_exact
 from ldpkit.rng import generator
 
 UNIFORM = np.full(4, 0.25)

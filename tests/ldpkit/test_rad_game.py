@@ -13,11 +13,11 @@ from rad_checks_attacks import estimate_sd
 from scipy import stats
 
 from ldpbook.datasets import adult_hours
-from ldpkit.attacks.aggregate import laplace_sum_exact
 from ldpkit.attacks.reconstruct import (
     attack_value,
     finite_distribution,
     kappa,
+    laplace_sum_exact,
     optimal_attack,
     rad_exact,
 )
