@@ -19,6 +19,7 @@ from .base import (
     checked_frequency,
     distribution_known,
     oracle,
+    support_estimate,
     support_variance,
 )
 from .grr import GRR
@@ -233,11 +234,10 @@ class RSFD(FrequencyOracle, exact=True):
 
     def estimate(self, reports: Sequence[Array]) -> list[Array]:
         """Return a list of d arrays of unbiased frequency estimates."""
-        out = []
-        for j, part in enumerate(self.read(reports)):
-            p, q = self.support(j)
-            out.append((self.attribute(j).support_counts(part) / len(part) - q) / (p - q))
-        return out
+        return [
+            support_estimate(self.attribute(j).support_counts(part), len(part), *self.support(j))
+            for j, part in enumerate(self.read(reports))
+        ]
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency of the first attribute."""

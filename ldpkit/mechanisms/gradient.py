@@ -166,10 +166,9 @@ class GradientMechanism(Mechanism):
         checks.generator(rng)
         gradients = self.rows("gradients", gradients)
         norms = np.sqrt(np.einsum("ij,ij->i", gradients, gradients))
-        if not np.isfinite(norms).all():
-            raise ValueError(
-                f"gradients must be finite, got a norm of {norms[~np.isfinite(norms)][0]}"
-            )
+        checks.need(
+            np.isfinite(norms).all(), f"gradients must be finite, got a norm of {norms.max()}"
+        )
         rho = np.minimum(1, norms / self.clip)
         towards = np.where(rng.random(len(rho)) < (1 + rho) / 2, 1.0, -1.0)
         p = np.where(zero := norms == 0, self.q, self.p)
