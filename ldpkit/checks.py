@@ -19,8 +19,8 @@ from .types import Array, ArrayLike
 
 # fmt: off
 __all__ = [
-    "integer", "real", "reals", "numeric", "flag", "one_of", "instance", "columns", "generator",
-    "masked", "unmasked", "values", "counts", "need", "fix", "rule", "bare", "Checked",
+    "integer", "real", "reals", "numeric", "flag", "one_of", "instance", "generator", "masked",
+    "unmasked", "values", "counts", "need", "fix", "rule", "bare", "Checked",
     "checked", "Generator"
 ]
 # fmt: on
@@ -107,10 +107,10 @@ def numeric(name: str, array: object) -> Array:
     """Return an unchanged array of integers or floats; text, objects, booleans and ragged rows are
     refused."""
     array = unmasked(name, array)
-    if array.dtype.kind not in "iuf":
-        raise ValueError(
-            f"{name} must be made of numbers, got {array.dtype} of shape {array.shape}"
-        )
+    need(
+        array.dtype.kind in "iuf",
+        f"{name} must be made of numbers, got {array.dtype} of shape {array.shape}",
+    )
     return array
 
 
@@ -158,14 +158,6 @@ def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
         hint = f"; did you mean {folded[near[0]]!r}?" if near else ""
         raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}{hint}")
     return value
-
-
-def columns(table: object, names: Iterable[str]) -> None:
-    """Raise ``ValueError`` for a table that lacks one of these columns."""
-    existing = getattr(table, "columns", None)  # pandas need not be installed
-    if any(existing is None or name not in existing for name in names):
-        got = repr(table) if existing is None else ", ".join(map(str, existing))
-        raise ValueError(f"table must have the columns {', '.join(map(str, names))}, got {got}")
 
 
 def generator(rng: object) -> None:

@@ -1,7 +1,6 @@
 """The commands about four of the papers: audits of key-value mechanisms and of gradients, the
 reconstruction advantage, and refinement against attacks."""
 
-import dataclasses
 import math
 
 import click
@@ -76,17 +75,12 @@ def audit_kv(
 ) -> int:
     """Audit a key-value mechanism with KV-Auditor."""
     attack = words["attack"]
-    own = {field.name for field in dataclasses.fields(KEY_VALUE[mechanism]) if field.init}
-    own -= set() if "padding" in own else {"k"}  # the other mechanisms have one key
     given = {option: value for option, value in words.items() if value is not None}
-    for option in ("k", "padding", "share", "eta", "buckets", "rounds"):
-        wrong = f"--{'keys' if option == 'k' else option} does not belong to {mechanism.lower()}"
-        need(option in own or option not in given, wrong)
+    own = {"k": 1} if issubclass(KEY_VALUE[mechanism], CPP) else _PCKV
     sides = 2 if attack == "skv" else 1
     least = 2 * sides if words["estimator"] in count_ratio.HALVED else sides
     trials = integer("users", trials, least, 10**12) // sides
-    given = (_PCKV if "k" in own else {"k": 1}) | given
-    result = KVAudit.of(mechanism=mechanism, trials=trials, last=True, **given).run(seed)[-1]
+    result = KVAudit.of(mechanism=mechanism, trials=trials, last=True, **own | given).run(seed)[-1]
     lines = [
         ("mechanism", titled(result.mechanism, result.parameters)),
         ("claim", f"epsilon = {result.claim:g}"),
