@@ -21,7 +21,7 @@ from .types import Array, ArrayLike
 __all__ = [
     "integer", "real", "reals", "numeric", "flag", "one_of", "instance", "generator", "masked",
     "unmasked", "values", "counts", "need", "fix", "rule", "bare", "Checked",
-    "checked", "Generator"
+    "checked", "Generator", "Count", "Share", "Positive", "NonNegative", "Flag"
 ]
 # fmt: on
 
@@ -276,3 +276,14 @@ Generator = Annotated[
     np.random.Generator, rule(instance, np.random.Generator, "a numpy.random.Generator")
 ]
 """A generator of random numbers, as the type of an argument that is `checked`."""
+
+Count = Annotated[int, rule(integer, 1)]
+"""A number of things, at least 1, as the type of a field or of an argument that is `checked`."""
+Share = Annotated[float, rule(real, 0, 1)]
+"""A probability or a share, in [0, 1]."""
+Positive = Annotated[float, rule(real, 0, closed="()")]
+"""A number above 0."""
+NonNegative = Annotated[float, rule(real, 0)]
+"""A number of at least 0."""
+Flag = Annotated[bool, flag]
+"""True or False."""

@@ -278,7 +278,7 @@ def _exact(prior: Array, eta: int, scale: float, baseline: float) -> Rates:
 def laplace_sum_exact(
     prior: Prior,
     eta: Annotated[int, checks.rule(checks.integer, 0)],
-    epsilon: Annotated[float, checks.rule(checks.real, 0, closed="()")],
+    epsilon: checks.Positive,
     *,
     maximise: Maximise = "rad",
 ) -> Rates:

@@ -93,8 +93,8 @@ def calibrate(
     risk: float,
     m: Records,
     *,
-    sensitivity: Annotated[float, checks.rule(checks.real, 0, closed="()")] = 1.0,
-    steps: Annotated[int, checks.rule(checks.integer, 1)] = 100,
+    sensitivity: checks.Positive = 1.0,
+    steps: checks.Count = 100,
     knowledge: Annotated[str, checks.rule(checks.one_of, ("none", "any"))] = "none",
 ) -> Calibration:
     """Return the least noise with which no attack has a larger advantage than `risk`.

@@ -21,7 +21,6 @@ from ..mechanisms import GRADIENT
 from ..mechanisms.gradient import GradientMechanism
 from ..progress import Progress
 from ..rng import generator
-from ..stats import Rate, Trials
 from ..types import Array, Numbers, Rates, Word
 from .base import ALPHA, Auditor
 from .result import AuditResult, too_few
@@ -65,7 +64,7 @@ def epsilon_from_errors(
 @checks.checked
 @functools.lru_cache(maxsize=1024)
 def plugin_expectation(
-    fpr: Rate, fnr: Rate, first: Trials, second: Trials
+    fpr: checks.Share, fnr: checks.Share, first: checks.Count, second: checks.Count
 ) -> tuple[float, float, float]:
     """Return the exact mean and standard deviation of Equation 3 at known rates.
 
@@ -95,7 +94,7 @@ def plugin_expectation(
 
 
 @checks.checked
-def pooled(errors: Numbers, trials: Trials) -> Numbers:
+def pooled(errors: Numbers, trials: checks.Count) -> Numbers:
     """Estimate epsilon from all errors together, nearly without bias.
 
     The estimate ``logit(1 - (X + 1/2) / (K + 1))`` of X errors in K trials is always finite.
@@ -112,7 +111,7 @@ def pooled(errors: Numbers, trials: Trials) -> Numbers:
 
 
 @checks.checked
-def _errors(fp: Numbers, fn: Numbers, trials: Trials) -> tuple[Array, Array]:
+def _errors(fp: Numbers, fn: Numbers, trials: checks.Count) -> tuple[Array, Array]:
     return stats.whole("fp", fp, trials), stats.whole("fn", fn, trials)
 
 
@@ -183,7 +182,7 @@ class ErrorsAudit(Auditor):
 
     _: KW_ONLY
     trials: Annotated[int, checks.rule(checks.integer, 1, MAX_TRIALS // 2)] = 500
-    faithful: Annotated[bool, checks.flag] = False
+    faithful: checks.Flag = False
 
     def judged(
         self,

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated
 
 import numpy as np
 
@@ -98,8 +97,8 @@ class Audit(PairAudit):
     """
 
     _: KW_ONLY
-    questions: Annotated[int, checks.rule(checks.integer, 1)] = 1
-    threads: Annotated[int, checks.rule(checks.integer, 1)] = 1
+    questions: checks.Count = 1
+    threads: checks.Count = 1
     chosen: tuple[Attack, ...] = field(init=False, repr=False, compare=False)
     directions: tuple[Pair, ...] = field(init=False, repr=False, compare=False)
     deltas: tuple[float, float] = field(init=False, repr=False, compare=False)

@@ -24,7 +24,7 @@ from ..attacks.base import Guess, success_rate
 from ..mechanisms import GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON, build
 from ..rng import generator
-from ..stats import Delta, Trials
+from ..stats import Delta
 from ..types import Word
 from .base import Auditor
 from .result import AuditResult, Claim, Row, finite, too_few
@@ -116,7 +116,7 @@ def invert_known(
 @checks.checked
 def epsilon_interval(
     successes: int,
-    reports: Trials,
+    reports: checks.Count,
     m: Records,
     protocol: str | None = None,
     *,
@@ -258,8 +258,8 @@ class RADAudit(Auditor):
     mechanism: GRR | FloorSS | OUE
     attack: Annotated[str, checks.rule(checks.one_of, ("reconstruction",))] = "reconstruction"
     _: KW_ONLY
-    trials: Annotated[int, checks.rule(checks.integer, 1)] = 10**4
-    faithful: Annotated[bool, checks.flag] = False
+    trials: checks.Count = 10**4
+    faithful: checks.Flag = False
 
     def __post_init__(self) -> None:
         checks.need(

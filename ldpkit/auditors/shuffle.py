@@ -41,7 +41,6 @@ MAX_CLIENTS = 10**6
 
 
 Clients = Annotated[int, checks.rule(checks.integer, 1, MAX_CLIENTS)]
-Budget = Annotated[float, checks.rule(checks.real, 0)]
 
 
 @checks.checked
@@ -76,7 +75,7 @@ def pmfs(clients: Clients, epsilon: Epsilon, others: Array | None = None) -> tup
 
 @checks.checked
 def pair_delta(
-    clients: int, epsilon: float, shuffled: Budget, others: Array | None = None
+    clients: int, epsilon: float, shuffled: checks.NonNegative, others: Array | None = None
 ) -> float:
     """Return the exact delta of the two batches at epsilon `shuffled`.
 
@@ -100,7 +99,7 @@ def pair_delta(
 def blanket_delta(
     clients: Clients,
     epsilon: Epsilon,
-    shuffled: Budget,
+    shuffled: checks.NonNegative,
     blanket: Annotated[float | None, checks.rule(checks.real, 0, 1)] = None,
 ) -> float:
     """Bound delta at epsilon `shuffled` for every pair of neighbouring batches of LDP-SGD.
@@ -141,8 +140,8 @@ def solve(
     delta_at: Annotated[
         Callable[[float], float], checks.rule(checks.instance, Callable, "callable")
     ],
-    delta: Annotated[float, checks.rule(checks.real, 0, 1)],
-    epsilon: Budget,
+    delta: checks.Share,
+    epsilon: checks.NonNegative,
 ) -> float:
     """Return the smallest epsilon at which ``delta_at(epsilon) <= delta``.
 

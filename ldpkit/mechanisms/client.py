@@ -129,7 +129,7 @@ class Client(LocalRandomizer):
     function: Callable[..., Reports]
     k: Annotated[int, checks.rule(checks.integer, 2, MAX_DOMAIN)] = 0
     report: Annotated[str, checks.rule(checks.one_of, FORMS)] = "any"
-    epsilon: Annotated[float, checks.rule(checks.real, 0, closed="()")] = math.nan
+    epsilon: checks.Positive = math.nan
     delta: Annotated[float, checks.rule(checks.real, 0, 1, closed="[)")] = 0.0
     name: str = "client"
     values: Sequence[Input] | None = None

@@ -52,7 +52,7 @@ class Repeated(FrequencyOracle):
 
     mechanism: FrequencyOracle
     tau: Annotated[int, checks.rule(checks.integer, 1, MAX_ROUNDS)]
-    memoise: Annotated[bool, checks.flag] = False
+    memoise: checks.Flag = False
 
     def __post_init__(self) -> None:
         checks.need(

@@ -58,7 +58,7 @@ class GradientMechanism(Mechanism):
 
     d: Annotated[int, checks.rule(checks.integer, 2, MAX_DOMAIN)]
     epsilon: Epsilon
-    clip: Annotated[float, checks.rule(checks.real, 0, closed="()")] = 1.0
+    clip: checks.Positive = 1.0
     grid: Annotated[float | None, spacing] = field(default=None, kw_only=True)
 
     if TYPE_CHECKING:  # a field of some mechanisms
