@@ -326,7 +326,8 @@ class SupportOracle(FrequencyOracle):
     def estimate(self, reports: Array) -> Array:
         return support_estimate(self.support_counts(reports), len(reports), self.p, self.q)
 
-    def sample_estimate(self, counts: ArrayLike, rng: Rng) -> Array:
+    @checks.checked
+    def sample_estimate(self, counts: ArrayLike, rng: checks.Generator) -> Array:
         """Sample the estimates that fresh reports of a whole population would give.
 
         If reports support values independently, each support count is sampled as the sum of two
@@ -342,7 +343,6 @@ class SupportOracle(FrequencyOracle):
         -------
         float array, shape (k,)
         """
-        checks.generator(rng)
         counts = checks.counts(counts, self.k)
         if not isinstance(self.report_type, Independent):
             return self.estimate(self.perturb(np.repeat(np.arange(self.k), counts), rng))

@@ -201,9 +201,9 @@ class RSFD(FrequencyOracle, exact=True):
         """Return the records of n users who hold `value` in every attribute, array (n, d)."""
         return np.full((n, self.d), value)
 
-    def perturb(self, values: ArrayLike, rng: Rng) -> list[Array]:
+    @checks.checked
+    def perturb(self, values: ArrayLike, rng: checks.Generator) -> list[Array]:
         """Randomise records, int array (n, d); return a list of d arrays of reports."""
-        checks.generator(rng)
         values = checks.unmasked("values", values)
         checks.need(
             values.ndim == 2 and values.shape[1] == self.d,

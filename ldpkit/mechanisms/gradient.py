@@ -142,7 +142,8 @@ class GradientMechanism(Mechanism):
 
     # --- client and server ------------------------------------------------------------------------
 
-    def perturb(self, gradients: ArrayLike, rng: Rng) -> Array:
+    @checks.checked
+    def perturb(self, gradients: ArrayLike, rng: checks.Generator) -> Array:
         """Randomise one gradient per user with the real client.
 
         Parameters
@@ -163,7 +164,6 @@ class GradientMechanism(Mechanism):
         ValueError
             If the shape is wrong or a gradient is not finite.
         """
-        checks.generator(rng)
         gradients = self.rows("gradients", gradients)
         norms = np.sqrt(np.einsum("ij,ij->i", gradients, gradients))
         checks.need(

@@ -210,10 +210,10 @@ class NoisyHistogram(FrequencyOracle):
     def estimate(self, reports: ArrayLike) -> Array:
         return self.read(reports).mean(axis=0)
 
-    def sample_estimate(self, counts: ArrayLike, rng: Rng) -> Array:
+    @checks.checked
+    def sample_estimate(self, counts: ArrayLike, rng: checks.Generator) -> Array:
         """Sample the estimates for a whole population, which are the true frequencies plus the mean
         noise of n users; see `SupportOracle.sample_estimate`."""
-        checks.generator(rng)
         counts = checks.counts(counts, self.k)
         n = counts.sum()
         return (counts + self.report_type.total(n, rng)) / n
@@ -281,7 +281,8 @@ SENSITIVITY = math.sqrt(2)
 """Euclidean distance of two one-hot vectors."""
 
 
-def gaussian_delta(epsilon: float, sigma: float) -> float:
+@checks.checked
+def gaussian_delta(epsilon: checks.NonNegative, sigma: checks.Positive) -> float:
     """Smallest delta with which Gaussian noise on a one-hot vector is (epsilon, delta)-LDP.
 
     Parameters
@@ -296,7 +297,6 @@ def gaussian_delta(epsilon: float, sigma: float) -> float:
     ``Phi(D/(2 sigma) - eps sigma/D) - e^eps Phi(-D/(2 sigma) - eps sigma/D)``, ``D = sqrt 2``
     (Balle and Wang 2018, Theorem 8).
     """
-    epsilon, sigma = checks.real("epsilon", epsilon, 0), checks.real("sigma", sigma, 0, closed="()")
     near, far = SENSITIVITY / (2 * sigma), epsilon * sigma / SENSITIVITY
     return scipy.special.ndtr(near - far) - math.exp(epsilon + scipy.special.log_ndtr(-near - far))
 

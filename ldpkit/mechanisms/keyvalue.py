@@ -207,9 +207,9 @@ class PCKV(Mechanism):
         """Number of keys and dummy keys; the dummy keys come last."""
         return self.k + self.padding
 
-    def sample(self, sets: KeyValues, rng: Rng) -> tuple[Array, Array]:
+    @checks.checked
+    def sample(self, sets: KeyValues, rng: checks.Generator) -> tuple[Array, Array]:
         """Sample one pair per user; return keys in ``0..d-1`` and signs, both (n,)."""
-        checks.generator(rng)
         size, n = np.diff(fitting(self, sets).indptr), len(sets)
         slot = rng.integers(0, np.maximum(size, self.padding))
         real = (slot < size) & ((size >= self.padding) | (self.eta == "correct"))
