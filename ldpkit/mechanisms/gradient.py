@@ -18,7 +18,7 @@ Bhowmick et al. (2018), PrivUnit; Asi, Feldman and Talwar (2022), PrivUnitG.
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import scipy
@@ -217,7 +217,8 @@ class GradientMechanism(Mechanism):
 
     # --- the plane of two gradients ---------------------------------------------------------------
 
-    def overlap(self, theta: ArrayLike) -> Numbers:
+    @checks.checked
+    def overlap(self, theta: Annotated[Any, checks.rule(checks.reals, 0, math.pi)]) -> Numbers:
         """Probability, without a gradient, that a report lies in the caps of both of two directions
         at angle `theta`, in [0, pi].
 
@@ -227,7 +228,6 @@ class GradientMechanism(Mechanism):
         theta to the largest angle of two caps that intersect. At ``theta = 0`` it is `q`. For
         LDP-SGD it is ``(pi - theta) / (2 pi)``.
         """
-        theta = checks.reals("theta", theta, 0, math.pi)
         rest = np.maximum(self._last - theta, 0) / 2
         nodes, weights = legendre(128)
         t = theta[..., None] + rest[..., None] * (nodes + 1)

@@ -63,7 +63,13 @@ def rounded(numbers: Array, grid: float | None, out: Array | None = None) -> Arr
     return np.multiply(np.rint(steps, out=steps), grid, out=steps)
 
 
-def residue(grid: float | None, epsilon: float, scale: float, d: int = 2) -> float:
+@checks.checked
+def residue(
+    grid: float | None,
+    epsilon: Annotated[float, checks.rule(checks.real, 0, 700)],
+    scale: Annotated[float, checks.rule(checks.real, 0.5)],
+    d: checks.Count = 2,
+) -> float:
     """Delta that must be added to the claim, because rounded Gaussian noise does not hide all of
     the doubles below the grid.
 
@@ -86,9 +92,8 @@ def residue(grid: float | None, epsilon: float, scale: float, d: int = 2) -> flo
     deviations, for both inputs. It is only an estimate if the numbers depend on each other, as in a
     randomised gradient.
     """
-    epsilon, scale = checks.real("epsilon", epsilon, 0, 700), checks.real("scale", scale, 0.5)
     cells = math.inf if grid is None else scale / spacing("grid", grid)
-    return min(1.0, (1 + math.exp(epsilon)) * checks.integer("d", d, 1) * cells * 2.0**-46)
+    return min(1.0, (1 + math.exp(epsilon)) * d * cells * 2.0**-46)
 
 
 @functools.lru_cache(maxsize=64)
