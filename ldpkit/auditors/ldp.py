@@ -125,9 +125,14 @@ class Audit(PairAudit):
             tail=stats.tail_mass(self.alpha, "valid") / (self.questions * (1 + self.both)),
         )
 
+    @property
+    def rates(self) -> list[Rates | None]:
+        """Exact true- and false-positive rate of every attack, or ``None`` if they are unknown."""
+        return [rates[0] for rates in self._rates]
+
     @functools.cached_property
-    def rates(self) -> list[list[Rates | None]]:
-        """Exact true- and false-positive rate by attack and direction, ``None`` if unknown."""
+    def _rates(self) -> list[list[Rates | None]]:
+        """Exact rates by attack and direction."""
         return [[a.rates(self.mechanism, pair) for pair in self.directions] for a in self.chosen]
 
     @functools.cached_property
@@ -141,7 +146,7 @@ class Audit(PairAudit):
                 and not (
                     isinstance(attack, FixedEvent) and attack.route(self.mechanism) == "simulate"
                 )
-                for attack, (rates, *_) in zip(self.chosen, self.rates)
+                for attack, rates in zip(self.chosen, self.rates)
             )
         )
 
@@ -152,7 +157,7 @@ class Audit(PairAudit):
         An entry is ``None`` if the exact rates of the attack are unknown.
         """
         delta, tail = self.deltas[0], stats.tail_mass(self.alpha)
-        return [r and _expected(*r, self.trials, delta, tail=tail) for r, *_ in self.rates]
+        return [r and _expected(*r, self.trials, delta, tail=tail) for r in self.rates]
 
     @functools.cached_property
     def stream(self) -> tuple[object, ...]:
@@ -165,7 +170,7 @@ class Audit(PairAudit):
 
         The rows also have the exact rates ``exact_tpr`` and ``exact_fpr``, if they are known.
         """
-        exact = itertools.cycle(rates or (None, None) for rates, *_ in self.rates)
+        exact = itertools.cycle(rates or (None, None) for rates in self.rates)
         return [
             row | {"exact_tpr": tpr, "exact_fpr": fpr}
             for row, (tpr, fpr) in zip(super().rows(runs, seed), exact)
@@ -193,7 +198,7 @@ class Audit(PairAudit):
         start = time.perf_counter()
         hits, findings = self._reported(seed) if self.real else self._sampled(seed)
         seconds = time.perf_counter() - start
-        found = zip(self.chosen, self._bounded(hits), self.rates, self.expected)
+        found = zip(self.chosen, self._bounded(hits), self._rates, self.expected)
         return [self._result(*each, findings, seed=seed, seconds=seconds) for each in found]
 
     def _sampled(self, seed: int) -> tuple[Array, independence.Findings]:
@@ -207,11 +212,11 @@ class Audit(PairAudit):
                 int(rng.binomial(size, rates[side != i]))
                 if rates
                 else attack.sample(self.mechanism, size, side == i, rng, pair)
-                for i, (pair, rng, own) in enumerate(zip(self.directions, rngs, zip(*self.rates)))
+                for i, (pair, rng, own) in enumerate(zip(self.directions, rngs, zip(*self._rates)))
                 for attack, rates in zip(self.chosen, own)
             ], None
 
-        if not all(rates for rates, *_ in self.rates):
+        if not all(self.rates):
             return self._summed(count, _CHUNK)[0], independence.Findings()
         hits = [count(side, 0, self.trials)[0] for side in range(2)]  # at once, whatever `trials`
         return np.reshape(hits, (2, len(self.directions), -1)), independence.Findings()
