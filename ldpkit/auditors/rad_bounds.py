@@ -117,8 +117,7 @@ def total_variation(f: Curve) -> float:
 @checks.checked
 def tv_dp(epsilon: checks.NonNegative, delta: checks.Share = 0.0) -> float:
     """Return the largest total variation under (epsilon, delta)-DP (Eq. 2, right)."""
-    small = math.exp(-epsilon)
-    return (1 - small + 2 * delta * small) / (1 + small)
+    return _gamma(2, epsilon, delta)
 
 
 def tv_composed(tv: float, rounds: int) -> float:

@@ -21,9 +21,6 @@ from ..refine.pareto import select
 from ..types import Word
 from .options import Line, as_json, cli, conclude, options, strict, titled, write
 
-__all__ = ["audit_gradient", "audit_kv", "audit_shuffle", "calibrate", "rad", "refine"]
-
-
 # --- key-value mechanisms -------------------------------------------------------------------------
 
 _PCKV = {"k": 4, "share": 0.5}  # as in the paper
