@@ -356,7 +356,7 @@ UNSEEDED = (
     "the program has the same seed at every start, so that its coins are known, and counts of its"
     " reports prove nothing"
 )
-"""Why an audit is not valid if these answers do not differ enough between inputs."""
+"""Why an audit of a program that repeats its coins is not valid."""
 
 _QUESTIONS, _PATIENCE = 2000, 5.0  # questions, and seconds for all of them
 _FRESH = 20  # so many changing answers repeat by chance with probability 2^-20 at most
