@@ -286,8 +286,7 @@ SENSITIVITY = math.sqrt(2)
 """Euclidean distance of two one-hot vectors."""
 
 
-@checks.checked
-def gaussian_delta(epsilon: checks.NonNegative, sigma: checks.Positive) -> float:
+def gaussian_delta(epsilon: float, sigma: float) -> float:
     """Smallest delta with which Gaussian noise on a one-hot vector is (epsilon, delta)-LDP.
 
     Parameters
@@ -302,6 +301,7 @@ def gaussian_delta(epsilon: checks.NonNegative, sigma: checks.Positive) -> float
     ``Phi(D/(2 sigma) - eps sigma/D) - e^eps Phi(-D/(2 sigma) - eps sigma/D)``, ``D = sqrt 2``
     (Balle and Wang 2018, Theorem 8).
     """
+    epsilon, sigma = checks.real("epsilon", epsilon, 0), checks.real("sigma", sigma, 0, closed="()")
     near, far = SENSITIVITY / (2 * sigma), epsilon * sigma / SENSITIVITY
     return scipy.special.ndtr(near - far) - math.exp(epsilon + scipy.special.log_ndtr(-near - far))
 
