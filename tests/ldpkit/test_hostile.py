@@ -264,7 +264,6 @@ CLIENTS = [
     ("gradients.audit_gradient(PrivUnitG(4, 1.0, grid=2.0**-20), crafts.dummy(4))", "faithful must be True for a mechanism with a grid"),
     ("histogram.gaussian_delta(-1, 1.0)", "epsilon must be a finite number >= 0, got -1"),
     ("histogram.gaussian_delta(1.0, 0)", f"sigma {POSITIVE} 0"),
-    # central
     # key-value
     ("KeyValues(np.array([0, 1]), np.array([2]), np.array([0.5]), 2)", "keys must lie in 0..1, got 2 at position 0"),
     ("KeyValues(np.array([0, 1]), np.array([1]), np.array([-1.5]), 2)", "values must be a number in [-1, 1] everywhere, got -1.5"),
