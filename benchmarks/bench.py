@@ -32,7 +32,7 @@ from ldpbook.paths import BUILD, ROOT
 from ldpkit.auditors import audit, audit_kv
 from ldpkit.executors import Processes
 from ldpkit.mechanisms import KEY_VALUE, Chained, Repeated, make
-from ldpkit.mechanisms.grid import FINEST
+from ldpkit.mechanisms.histogram import FINEST
 from ldpkit.sweep import sweep
 
 PURE = "GRR SS SUE OUE BLH OLH SHE THE".split()

@@ -5,7 +5,6 @@ valid inputs. A frozen dataclass states the check of a field in the field's type
 a function that of a parameter, see `checked`.
 """
 
-import dataclasses
 import functools
 import inspect
 import math
@@ -20,9 +19,9 @@ from .types import Array, ArrayLike
 
 # fmt: off
 __all__ = [
-    "integer", "real", "reals", "numeric", "flag", "one_of", "instance", "columns", "generator",
-    "masked", "unmasked", "values", "counts", "need", "fix", "rule", "bare", "Checked",
-    "checked", "Generator"
+    "integer", "real", "reals", "numeric", "flag", "one_of", "instance", "generator", "masked",
+    "unmasked", "values", "counts", "need", "fix", "rule", "bare", "Checked",
+    "checked", "Generator", "Count", "Share", "Positive", "NonNegative", "Flag"
 ]
 # fmt: on
 
@@ -108,10 +107,10 @@ def numeric(name: str, array: object) -> Array:
     """Return an unchanged array of integers or floats; text, objects, booleans and ragged rows are
     refused."""
     array = unmasked(name, array)
-    if array.dtype.kind not in "iuf":
-        raise ValueError(
-            f"{name} must be made of numbers, got {array.dtype} of shape {array.shape}"
-        )
+    need(
+        array.dtype.kind in "iuf",
+        f"{name} must be made of numbers, got {array.dtype} of shape {array.shape}",
+    )
     return array
 
 
@@ -159,14 +158,6 @@ def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
         hint = f"; did you mean {folded[near[0]]!r}?" if near else ""
         raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}{hint}")
     return value
-
-
-def columns(table: object, names: Iterable[str]) -> None:
-    """Raise ``ValueError`` for a table that lacks one of these columns."""
-    existing = getattr(table, "columns", None)  # pandas need not be installed
-    if any(existing is None or name not in existing for name in names):
-        got = repr(table) if existing is None else ", ".join(map(str, existing))
-        raise ValueError(f"table must have the columns {', '.join(map(str, names))}, got {got}")
 
 
 def generator(rng: object) -> None:
@@ -230,13 +221,14 @@ def rule(check: Callable[..., Any], *limits: object, **more: object) -> Callable
 
 
 @functools.cache
-def _rules(cls: Any) -> list[tuple[str, Callable[[str, Any], Any], bool]]:
-    """Name and check of every field of a dataclass, and whether the field may be ``None``."""
+def _rules(called: Any) -> list[tuple[str, Callable[[str, Any], Any], bool]]:
+    """Name and check of every parameter of a function or field of a dataclass, and whether it may
+    be ``None``."""
     return [
-        (field.name, check, field.default is None)
-        for field in dataclasses.fields(cls)
-        if get_origin(field.type) is Annotated
-        for check in get_args(field.type)[1:]
+        (name, check, parameter.default is None)
+        for name, parameter in inspect.signature(called).parameters.items()
+        if get_origin(parameter.annotation) is Annotated
+        for check in get_args(parameter.annotation)[1:]
     ]
 
 
@@ -266,13 +258,7 @@ def checked(function: Callable[Given, Value]) -> Callable[Given, Value]:
     which raises ``ValueError`` for a value that is not allowed. ``None`` is allowed if it is the
     default. `Checked` does the same for the fields of a dataclass.
     """
-    signature = inspect.signature(function)
-    rules = [
-        (name, check, p.default is None)
-        for name, p in signature.parameters.items()
-        if get_origin(p.annotation) is Annotated
-        for check in get_args(p.annotation)[1:]
-    ]
+    signature, rules = inspect.signature(function), _rules(function)
 
     @functools.wraps(function)
     def call(*args: Given.args, **named: Given.kwargs) -> Value:
@@ -290,3 +276,14 @@ Generator = Annotated[
     np.random.Generator, rule(instance, np.random.Generator, "a numpy.random.Generator")
 ]
 """A generator of random numbers, as the type of an argument that is `checked`."""
+
+Count = Annotated[int, rule(integer, 1)]
+"""A number of things, at least 1, as the type of a field or of an argument that is `checked`."""
+Share = Annotated[float, rule(real, 0, 1)]
+"""A probability or a share, in [0, 1]."""
+Positive = Annotated[float, rule(real, 0, closed="()")]
+"""A number above 0."""
+NonNegative = Annotated[float, rule(real, 0)]
+"""A number of at least 0."""
+Flag = Annotated[bool, flag]
+"""True or False."""

@@ -302,7 +302,8 @@ def require(wanted: dict[str, str]) -> None:
     )
 
 
-def connect(address: str, *, timeout: float = 5) -> "Client":
+@checks.checked
+def connect(address: str, *, timeout: checks.Positive = 5) -> "Client":
     """Return a client of a running Dask cluster, after checking the environment of its workers.
 
     Parameters
@@ -333,8 +334,6 @@ def connect(address: str, *, timeout: float = 5) -> "Client":
     except ModuleNotFoundError as error:
         raise digests.missing(error) from error
     import asyncio
-
-    timeout = checks.real("timeout", timeout, 0, closed="()")
 
     async def knock() -> None:
         call = reach(address, timeout=timeout, **Security().get_connection_args("client"))

@@ -31,9 +31,7 @@ __all__ = [
 ]
 # fmt: on
 
-Rate = Annotated[float, checks.rule(checks.real, 0, 1)]
 Delta = Annotated[float, checks.rule(checks.real, 0, 1, closed="[)")]
-Trials = Annotated[int, checks.rule(checks.integer, 1)]
 
 TAILS = {"published": 4, "valid": 2}
 """Divisor of alpha that gives the mass of one tail, by convention.
@@ -222,8 +220,8 @@ def epsilon_ceiling(trials: int, *, tail: float) -> float:
 @checks.checked
 def binomial_window(
     n: Annotated[int, checks.rule(checks.integer, 0)],
-    rate: Rate,
-    width: Annotated[float, checks.rule(checks.real, 0, closed="()")] = 10.0,
+    rate: checks.Share,
+    width: checks.Positive = 10.0,
 ) -> tuple[Array, Array]:
     """Counts and probabilities of ``Binomial(n, rate)`` in a window around the mean.
 
@@ -289,7 +287,7 @@ def _log_moments(rate: float, trials: int, log_bound: Callable[[Array], Array]) 
 
 @checks.checked
 def expected_epsilon(
-    tpr: Rate, fpr: Rate, trials: Trials, delta: Delta = 0.0, *, tail: float
+    tpr: checks.Share, fpr: checks.Share, trials: checks.Count, delta: Delta = 0.0, *, tail: float
 ) -> Rates:
     """Exact mean and standard deviation of the audit statistic at known rates.
 

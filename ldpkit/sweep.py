@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -170,17 +170,18 @@ def _there(
             future.cancel()
 
 
+@checks.checked
 def sweep(
-    func: Func,
+    func: Annotated[Func, checks.rule(checks.instance, Callable, "callable")],
     grid: Mapping[str, object] | Iterable[Mapping[str, object]],
     *,
-    seed: int,
+    seed: Annotated[int, checks.rule(checks.integer, 0)],
     workers: int | None = None,
     executor: Executor | None = None,
     store: str | os.PathLike[str] | None = None,
     table: str | os.PathLike[str] | None = None,
     label: str | None = None,
-    limit: float | None = None,
+    limit: Annotated[float | None, checks.rule(checks.real, 0, closed="()")] = None,
     identity: Callable[[Func], str] = digests.identity,
 ) -> "pd.DataFrame":
     """Call ``func(**cell, seed=...)`` on every cell of `grid` and return one table.
@@ -235,16 +236,12 @@ def sweep(
         import pandas as pd
     except ModuleNotFoundError as error:
         raise digests.missing(error) from error
-    checks.instance("func", func, Callable, "callable")
     listed = cells(grid)
-    seed = checks.integer("seed", seed, 0)
     workers = executors.count(workers)
-    if limit is not None:
-        limit = checks.real("limit", limit, 0, closed="()")
-        checks.need(
-            executor is None,
-            f"limit must be left out where another executor computes, got {limit:g}",
-        )
+    checks.need(
+        limit is None or executor is None,
+        f"limit must be left out where another executor computes, got {limit}",
+    )
     place = None if table is None else Path(table)
     checks.need(
         place is None or (place.parent.is_dir() and place.exists() == place.is_file()),

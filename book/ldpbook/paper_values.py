@@ -9,6 +9,7 @@ import functools
 import math
 import numbers
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -216,9 +217,16 @@ def items() -> pd.DataFrame:
     return pd.read_csv(paths.data("items.csv"))
 
 
+def has_columns(table: Any, names: Sequence[str]) -> None:
+    """Raise ``ValueError`` for a table that lacks one of these columns."""
+    existing = list(getattr(table, "columns", ()))
+    got = ", ".join(map(str, existing)) or repr(table)
+    checks.need({*names} <= {*existing}, f"table must have the columns {', '.join(names)}, got {got}")
+
+
 def furthest(cell: pd.DataFrame) -> str:
     """Return in how many standard errors the furthest row of `ldpbook.plots.summary` lies from its exact expectation."""
-    checks.columns(cell, ("mean", "exact", "se"))
+    has_columns(cell, ("mean", "exact", "se"))
     far = (cell["mean"] - cell["exact"]).abs().div(cell["se"]).where(cell["se"] > 0).max()
     return f"{far:.1f}" if math.isfinite(far) else "an unknown number of"
 

@@ -25,6 +25,7 @@ from ldpkit import checks
 from ldpkit.types import Array
 
 from . import plot_style
+from .paper_values import has_columns
 from .plot_style import COLOURS, MARKERS, SOURCES
 
 __all__ = ["COLOURS", "MARKERS", "COLUMNS", "SOURCES", "use", "tidy", "figure", "attach", "data", "summary", "show"]
@@ -128,7 +129,7 @@ def tidy(
     sources = {"this run": ("mean", "spread"), "exact": law} if sources is None else sources
     wanted = [c for given in sources.values() for c in ([given] if isinstance(given, str) else given)]
     wanted += [level for level in (claim or {}).values() if isinstance(level, str)]
-    checks.columns(cells, [x, *wanted, *([along] if along else [])])
+    has_columns(cells, [x, *wanted, *([along] if along else [])])
     rows, order, found = cells.to_dict("records"), along or x, []
     for source, given in sources.items():
         value, error = (given, "") if isinstance(given, str) else given
@@ -217,7 +218,7 @@ def figure(
         ("yscale", yscale, ("linear", "log", "symlog")), ("share", share, ("xy", "x", "y", "")),
     ):  # fmt: skip
         checks.one_of(name, value, allowed)
-    checks.columns(table, COLUMNS)
+    has_columns(table, COLUMNS)
     checks.need(list(table) == COLUMNS, f"table must have the columns {', '.join(COLUMNS)} alone, got {', '.join(table)}")
     for source in table["source"].unique():
         checks.one_of("source", source, SOURCES)
@@ -290,7 +291,7 @@ def summary(table: pd.DataFrame, by: Iterable[str] = ("mechanism", "k", "epsilon
         exact rates, and an event or its opposite is rare. It is the exact two-sided probability of counts that deviate at least
         as far. A single rare event moves such a statistic by many standard errors.
     """
-    checks.columns(table, [*by, "epsilon_emp", "exact_epsilon_emp", "exact_sd"])
+    has_columns(table, [*by, "epsilon_emp", "exact_epsilon_emp", "exact_sd"])
     cell = (
         table.groupby(list(by), sort=False, dropna=False)
         .agg(
@@ -340,7 +341,7 @@ def show(table: pd.DataFrame, precision: int = 3, index: bool = False, bold: str
     bold : str, optional
         A boolean column: rows where it is true are set in bold.
     """
-    checks.columns(table, [bold] if bold else [])
+    has_columns(table, [bold] if bold else [])
     precision = checks.integer("precision", precision, 0)
     style = table.style.format(lambda entry: plot_style.written(entry, precision), na_rep="")
     style = style.set_table_attributes('class="dataframe"')

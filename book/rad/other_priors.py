@@ -10,8 +10,9 @@ import math
 
 import numpy as np
 import scipy
+from simulated import posterior_gain, score_runs
 
-from ldpkit.attacks.reconstruct import posterior_gain, rad_exact, score_runs
+from ldpkit.attacks.reconstruct import rad_exact
 from ldpkit.auditors import rad_bounds as bounds
 from ldpkit.mechanisms import GRR
 from ldpkit.rng import generator

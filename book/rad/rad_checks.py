@@ -4,14 +4,15 @@ import math
 
 import numpy as np
 import pandas as pd
+import scipy
+from gaussian_accounting import gaussian_sigma
 
 from ldpbook import paper_values
 from ldpkit.attacks.reconstruct import finite_distribution, rad_exact
 from ldpkit.auditors import calibrate
-from ldpkit.auditors.calibration import rero_epsilon
 from ldpkit.auditors.rad import PROTOCOLS, rad_audit, rad_uniform
+from ldpkit.auditors.rad_bounds import rero_eq3, tradeoff_laplace
 from ldpkit.mechanisms import OUE
-from ldpkit.mechanisms.histogram import gaussian_sigma
 from ldpkit.rng import generator
 
 OTHER = "Other data: the paper's census and hospital records cannot be passed on."
@@ -70,6 +71,11 @@ def check_fig1(both, names, *, m, delta, accounting, reports, seed):
         board.add(f"{name}, attacked", e, success - 1 / m, se, exact=exact, how="real reports")
         found.append({"mechanism": name, "ε": f"{e:g}", "this run": success - 1 / m, "± se": se, "exact": exact})
     return board, pd.DataFrame(shown), pd.DataFrame(found)
+
+
+def rero_epsilon(risk, m):
+    """Return the budget of the Laplace mechanism by the bound of the success (Equation 3, Figure 2) for a success in (1/m, 1)."""
+    return scipy.optimize.brentq(lambda e: rero_eq3(tradeoff_laplace(e), 1 / m) - risk, 0, 700, xtol=1e-13)
 
 
 def check_fig2(*, reports, seed):

@@ -5,15 +5,28 @@ import math
 import dpsgd
 import numpy as np
 import pandas as pd
+from gaussian_accounting import gaussian_epsilon
 from scipy.stats import binomtest
 
 from ldpbook import paper_values, plots
 from ldpkit import stats
+from ldpkit.attacks.base import success_rate
 from ldpkit.auditors import rad_audit
-from ldpkit.auditors.rad import PROTOCOLS, estimate_sd, rad_uniform
-from ldpkit.mechanisms.histogram import gaussian_epsilon
+from ldpkit.auditors.rad import PROTOCOLS, rad_uniform
+from ldpkit.mechanisms import ASS, FloorSS
 
 STEPS = 100
+
+
+def estimate_sd(mechanism, reports):
+    """Return the standard deviation of `ldpkit.auditors.rad.invert_known` at so many reports, to first order.
+
+    The derivative of SS is taken at a fixed subset size, that is, without the jumps.
+    """
+    own = [mechanism.omega] if isinstance(mechanism, FloorSS) else []
+    make, ends = ASS if own else type(mechanism), [mechanism.epsilon - 1e-4, mechanism.epsilon + 1e-4]
+    s, *near = (success_rate(m) for m in (mechanism, *(make(mechanism.k, epsilon, *own) for epsilon in ends)))
+    return math.sqrt(s * (1 - s) / reports) / ((near[1] - near[0]) / (ends[1] - ends[0]))
 
 
 def draw_fig3(found, panel):

@@ -28,8 +28,6 @@ __all__ = ["ADVERSARIES", "Pairs", "dummy", "named", "read", "Cosine", "Lune", "
 ADVERSARIES = ("dummy", "file")
 """Names of the adversaries: ``dummy`` needs no network, and ``file`` reads a file."""
 
-Positive = Annotated[float, checks.rule(checks.real, 0, closed="()")]
-
 # --- pairs of gradients ---------------------------------------------------------------------------
 
 
@@ -94,14 +92,14 @@ class Pairs:
         return angles
 
     @checks.checked
-    def shape(self, clip: Positive) -> tuple[Array, Array, Array]:
+    def shape(self, clip: checks.Positive) -> tuple[Array, Array, Array]:
         """Return ``min(1, norm / clip)`` of both gradients, and their angle; three arrays (M,)."""
         one, two = (np.minimum(1, norms / clip) for norms in self.norms)
         return one, two, self.angles
 
 
 @checks.checked
-def dummy(d: Annotated[int, checks.rule(checks.integer, 2)], norm: Positive = 1.0) -> Pairs:
+def dummy(d: Annotated[int, checks.rule(checks.integer, 2)], norm: checks.Positive = 1.0) -> Pairs:
     """Return the pair that needs no model: a gradient with equal entries, and its negative.
 
     Both have length `norm`.

@@ -43,8 +43,8 @@ class MaximalGain(checks.Checked):
     """
 
     share: Annotated[float, checks.rule(checks.real, 0, 1, closed="()")] = 0.05
-    targets: Annotated[int, checks.rule(checks.integer, 1)] = 10
-    frequency: Annotated[float, checks.rule(checks.real, 0, 1)] = 0.01
+    targets: checks.Count = 10
+    frequency: checks.Share = 0.01
     name = "maximal gain"
 
     def gain(self, p: Numbers, q: Numbers, supported: Numbers) -> Numbers:
@@ -80,7 +80,7 @@ class MaximalGain(checks.Checked):
     def craft(
         self,
         mechanism: FrequencyOracle,
-        count: Annotated[int, checks.rule(checks.integer, 1)],
+        count: checks.Count,
         rng: checks.Generator,
         tries: int = 1000,
     ) -> tuple[Array, int]:

@@ -14,25 +14,23 @@ Source: Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
 Privacy", PVLDB 19(7), 2026, Definitions 2.3 and 4.1, Theorem 4.3, Algorithm 1.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
-import scipy
 
 from .. import checks
+from ..jit import kernel
 from ..mechanisms.base import FrequencyOracle, oracle
 from ..types import Array, ArrayLike, Rates
 
+# fmt: off
 __all__ = [
-    "kappa",
-    "finite_distribution",
-    "rad_exact",
-    "optimal_attack",
-    "attack_value",
-    "posterior_gain",
-    "score_runs",
+    "kappa", "finite_distribution", "rad_exact", "optimal_attack", "attack_value",
+    "laplace_sum_exact", "windows",
 ]
+# fmt: on
 
 
 def checked_prior(prior: ArrayLike) -> Array:
@@ -51,6 +49,7 @@ def checked_prior(prior: ArrayLike) -> Array:
 
 
 Prior = Annotated[Any, lambda _, prior: checked_prior(prior)]
+Maximise = Annotated[str, checks.rule(checks.one_of, ("rad", "rero"))]
 
 
 def checked_success(success: ArrayLike | None, m: int) -> Array:
@@ -171,7 +170,7 @@ def optimal_attack(
     success: ArrayLike | None = None,
     side: ArrayLike | None = None,
     *,
-    maximise: Annotated[str, checks.rule(checks.one_of, ("rad", "rero"))] = "rad",
+    maximise: Maximise = "rad",
 ) -> Array:
     """Return the best guesses for every label and output (Algorithm 1).
 
@@ -216,73 +215,85 @@ def attack_value(
     return rero, rero - float(prior @ (hit @ (prior @ likelihood)))
 
 
-@checks.checked
-def posterior_gain(loglik: Annotated[Any, checks.reals], prior: Prior) -> Array:
-    """Return posterior minus prior of every record, by which Algorithm 1 ranks the records.
+# --- one value behind a Laplace-noised sum --------------------------------------------------------
+#
+# The values are ``0..m-1``, and the guess z' succeeds if ``|z - z'| <= eta``. All other values of
+# the sum are known, so that the output is z plus noise. The likelihood ratios do not change outside
+# of ``[0, m-1]``. Therefore nothing is lost if the output is truncated to an interval that contains
+# this one. Inside one unit cell the score of a guess is a straight line in an exponential of the
+# output. The optimal attack therefore follows the upper envelope of m lines, whose breaks are
+# computed one after the other (section 7.2 and Figure 4).
 
-    This holds for perfect reconstruction.
 
-    Parameters
-    ----------
-    loglik : float array, shape (n, m)
-        Log-likelihoods of the records for n outputs, up to a constant per output.
+@kernel
+def windows(weight: Array, eta: int) -> tuple[Array, float]:
+    """Return the sum of the weights within `eta` of each value, and the total."""
+    m = weight.size
+    out, total = np.empty(m), np.zeros(m + 1)
+    for z in range(m):
+        total[z + 1] = total[z] + weight[z]
+    for z in range(m):
+        out[z] = total[min(m, z + eta + 1)] - total[max(0, z - eta)]
+    return out, total[m]
+
+
+@kernel
+def _exact(prior: Array, eta: int, scale: float, baseline: float) -> Rates:
+    """Return the success of the optimal attack, and that of the same attack on another output.
+
+    The other output is independent of the record. `baseline` is 1 to maximise RAD and 0 for ReRo.
     """
-    checks.need(
-        loglik.ndim == 2 and loglik.shape[1] == prior.size,
-        f"loglik must have shape (n, {prior.size}), one column per record, got {loglik.shape}",
-    )
-    with np.errstate(divide="ignore"):
-        return scipy.special.softmax(loglik + np.log(prior), axis=1) - prior
+    m = prior.size
+    values, (blind, _) = np.arange(m), windows(prior, eta)
+    first, second = 0.0, 0.0
+    for edge in (0, m - 1):  # outputs at or beyond an end of the range
+        up, total = windows(prior * np.exp(-np.abs(values - edge) / scale) / 2, eta)
+        j = np.argmax(up - baseline * blind * total)
+        first += up[j]
+        second += blind[j] * total
+    for k in range(m - 1):
+        weight = prior * np.exp(-np.abs(values - k) / scale)
+        up, total_up = windows(np.where(values > k, weight, 0), eta)
+        down, total_down = windows(np.where(values > k, 0, weight), eta)
+        slope, level = up - baseline * blind * total_up, down - baseline * blind * total_down
+        x, end = 1.0, math.exp(2 / scale)
+        while x < end:
+            probe = x * (1 + 1e-9)  # lines often meet at the start of a cell: compare right of it
+            j = np.argmax(slope * probe + level)
+            stop = end
+            for i in range(m):
+                if slope[i] > slope[j]:
+                    cross = (level[j] - level[i]) / (slope[i] - slope[j])
+                    if probe < cross < stop:
+                        stop = cross
+            rise = (math.sqrt(stop) - math.sqrt(x)) / 2
+            fall = (1 / math.sqrt(x) - 1 / math.sqrt(stop)) / 2
+            first += up[j] * rise + down[j] * fall
+            second += blind[j] * (total_up * rise + total_down * fall)
+            x = stop
+    return first, second
 
 
 @checks.checked
-def score_runs(
-    gain: Annotated[Any, checks.reals],
-    truth: ArrayLike,
+def laplace_sum_exact(
     prior: Prior,
-    side: ArrayLike | None = None,
-) -> dict[str, float]:
-    """Estimate ReRo and RAD at perfect reconstruction from simulated outputs.
-
-    In every class of `side` the attack guesses the record with the largest gain
-    if this gain is positive; otherwise it abstains. The second term of RAD is
-    computed for each output over all targets, not simulated.
+    eta: Annotated[int, checks.rule(checks.integer, 0)],
+    epsilon: checks.Positive,
+    *,
+    maximise: Maximise = "rad",
+) -> Rates:
+    """Return the exact ``(rero, rad)`` of the attack that maximises one of them.
 
     Parameters
     ----------
-    gain : float array, shape (n, m)
-        From `posterior_gain` for the optimal attack, or any other score.
-    truth : int array, shape (n,)
-        The record behind each output.
-    prior, side
-        As in `rad_exact`.
-
-    Returns
-    -------
-    dict
-        ``rero`` and ``counted`` (RAD) from counted successes, and ``posterior``,
-        the mean gain of the guesses. For gains of `posterior_gain` the latter
-        estimates the RAD of the optimal attack with a far smaller variance; for
-        other scores it has no meaning. Each has its standard error ``*_se``.
+    prior : float array, shape (m,)
+        Prior of the values ``0..m-1``.
+    eta : int
+        Largest distance of a successful guess from the value.
+    epsilon : float
+        Budget of the sum, whose sensitivity is ``m - 1``.
+    maximise : {"rad", "rero"}
+        ``"rad"`` is Algorithm 1, and ``"rero"`` the Bayes attack.
     """
-    truth = checks.values(truth, prior.size, "truth")
-    checks.need(
-        gain.shape == (truth.size, prior.size) and truth.size >= 2,
-        f"gain must have shape (n, {prior.size}) with n >= 2 rows, one per truth, got {gain.shape}",
-    )
-    rows, side = np.arange(truth.size), _checked_side(side, prior.size)
-    guessed, total = np.zeros(gain.shape), np.zeros(truth.size)
-    for label in range(side.max() + 1):
-        members = np.flatnonzero(side == label)
-        best = members[gain[:, members].argmax(1)]  # no ties, because scores are continuous
-        won = np.maximum(gain[rows, best], 0)
-        guessed[rows, best] = won > 0
-        total += won
-    samples = {
-        "rero": guessed[rows, truth],
-        "counted": guessed[rows, truth] - guessed @ prior,
-        "posterior": total,
-    }
-    return {name: float(values.mean()) for name, values in samples.items()} | {
-        f"{name}_se": float(v.std(ddof=1) / truth.size**0.5) for name, v in samples.items()
-    }
+    rero, second = _exact(prior, eta, (prior.size - 1) / epsilon, float(maximise == "rad"))
+    return rero, rero - second

@@ -1,7 +1,7 @@
 """Auditors turn counts into statements about epsilon."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack, overload
 
 from .. import attacks, checks, curve
 from ..attacks import Attack
@@ -153,14 +153,20 @@ def audit(
     return SequentialAudit(mechanism, attack, **SequentialAudit.known(given)).run(seed)[0]
 
 
+@checks.checked
 def audits(
-    mechanism: LocalRandomizer, attack: Sequence[str | Attack], *, seed: int = 1, **given: Word
+    mechanism: LocalRandomizer,
+    attack: Annotated[
+        Sequence[str | Attack], checks.rule(checks.instance, (list, tuple), "a list of attacks")
+    ],
+    *,
+    seed: int = 1,
+    **given: Word,
 ) -> list[PairResult]:
     """Audit a mechanism or client with several attacks on the same reports.
 
     Parameters are those of `audit`, and there is one result per attack.
     """
-    checks.instance("attack", attack, (list, tuple), "a list of attacks")
     return Audit(mechanism, attack, **Audit.known(given)).run(seed)
 
 

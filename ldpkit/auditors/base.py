@@ -124,9 +124,9 @@ class PairAudit(Auditor):
     attack: Any = "guess"
     _: KW_ONLY
     delta: Annotated[float | None, checks.rule(checks.real, 0, 1, closed="[)")] = None
-    faithful: Annotated[bool, checks.flag] = False
+    faithful: checks.Flag = False
     pair: Pair | None = None
-    both: Annotated[bool, checks.flag] = True
+    both: checks.Flag = True
 
     @property
     def named(self) -> Sequence[Any]:

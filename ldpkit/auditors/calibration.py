@@ -17,9 +17,8 @@ import scipy
 from .. import checks
 from ..types import Row
 from .rad import Records, invert_blackbox, invert_known
-from .rad_bounds import rero_eq3, tradeoff_laplace
 
-__all__ = ["CALIBRATED", "Calibration", "calibrate", "rero_epsilon"]
+__all__ = ["CALIBRATED", "Calibration", "calibrate"]
 
 
 @dataclass(frozen=True)
@@ -94,8 +93,8 @@ def calibrate(
     risk: float,
     m: Records,
     *,
-    sensitivity: Annotated[float, checks.rule(checks.real, 0, closed="()")] = 1.0,
-    steps: Annotated[int, checks.rule(checks.integer, 1)] = 100,
+    sensitivity: checks.Positive = 1.0,
+    steps: checks.Count = 100,
     knowledge: Annotated[str, checks.rule(checks.one_of, ("none", "any"))] = "none",
 ) -> Calibration:
     """Return the least noise with which no attack has a larger advantage than `risk`.
@@ -152,22 +151,3 @@ def calibrate(
         case _:
             epsilon = 2 * math.atanh(2 * relative) if 2 * relative < 1 else math.inf
     return Calibration(*given, epsilon=epsilon)
-
-
-@checks.checked
-def rero_epsilon(risk: float, m: Records) -> float:
-    """Return the budget of the Laplace mechanism by the general bound of the success probability.
-
-    The budget solves ``1 - f(1/m) = risk`` for the trade-off function f (Eq. 3, Figure 2).
-
-    Parameters
-    ----------
-    risk : float
-        Accepted success probability (not advantage), in (1/m, 1).
-    m : int
-        Number of equally likely records, at least 2.
-    """
-    risk = checks.real("risk", risk, 1 / m, 1, closed="()")
-    return scipy.optimize.brentq(
-        lambda e: rero_eq3(tradeoff_laplace(e), 1 / m) - risk, 0, 700, xtol=1e-13
-    )

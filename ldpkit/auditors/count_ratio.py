@@ -33,7 +33,6 @@ HALVED = ("split", "pooled")
 """Estimators that choose on the first half of the users and judge on the second half."""
 
 Estimator = Annotated[str, checks.rule(checks.one_of, ESTIMATORS)]
-Minimum = Annotated[int, checks.rule(checks.integer, 1)]
 Variation = Annotated[float | None, checks.rule(checks.real, 0)]
 
 
@@ -57,11 +56,11 @@ def _frequent(counts: Array, variation: float) -> Array:
 def statistic(
     first: Annotated[Array, checks.numeric],
     second: Annotated[Array, checks.numeric],
-    users: Annotated[int, checks.rule(checks.integer, 1)],
+    users: checks.Count,
     estimator: Estimator = "released",
     *,
     alpha: Annotated[float, lambda _, alpha: stats.significance(alpha)] = 0.05,
-    minimum: Minimum = 5,
+    minimum: checks.Count = 5,
     variation: Variation = None,
 ) -> tuple[float, int]:
     """Estimate epsilon from the counts of all outputs in two groups.
@@ -221,9 +220,9 @@ class Compared(Auditor):
     _: KW_ONLY
     trials: int = 10**8
     estimator: Estimator = "released"
-    minimum: Minimum = 5
+    minimum: checks.Count = 5
     variation: Variation = None
-    last: Annotated[bool, checks.flag] = False
+    last: checks.Flag = False
     limits: tuple[float, ...] = field(init=False, repr=False, compare=False)
 
     @abstractmethod

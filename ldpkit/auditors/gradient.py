@@ -21,10 +21,9 @@ from ..mechanisms import GRADIENT
 from ..mechanisms.gradient import GradientMechanism
 from ..progress import Progress
 from ..rng import generator
-from ..stats import Rate, Trials
 from ..types import Array, Numbers, Rates, Word
 from .base import ALPHA, Auditor
-from .result import ErrorsResult, too_few
+from .result import AuditResult, too_few
 
 # fmt: off
 __all__ = [
@@ -65,7 +64,7 @@ def epsilon_from_errors(
 @checks.checked
 @functools.lru_cache(maxsize=1024)
 def plugin_expectation(
-    fpr: Rate, fnr: Rate, first: Trials, second: Trials
+    fpr: checks.Share, fnr: checks.Share, first: checks.Count, second: checks.Count
 ) -> tuple[float, float, float]:
     """Return the exact mean and standard deviation of Equation 3 at known rates.
 
@@ -95,7 +94,7 @@ def plugin_expectation(
 
 
 @checks.checked
-def pooled(errors: Numbers, trials: Trials) -> Numbers:
+def pooled(errors: Numbers, trials: checks.Count) -> Numbers:
     """Estimate epsilon from all errors together, nearly without bias.
 
     The estimate ``logit(1 - (X + 1/2) / (K + 1))`` of X errors in K trials is always finite.
@@ -112,7 +111,7 @@ def pooled(errors: Numbers, trials: Trials) -> Numbers:
 
 
 @checks.checked
-def _errors(fp: Numbers, fn: Numbers, trials: Trials) -> tuple[Array, Array]:
+def _errors(fp: Numbers, fn: Numbers, trials: checks.Count) -> tuple[Array, Array]:
     return stats.whole("fp", fp, trials), stats.whole("fn", fn, trials)
 
 
@@ -183,7 +182,7 @@ class ErrorsAudit(Auditor):
 
     _: KW_ONLY
     trials: Annotated[int, checks.rule(checks.integer, 1, MAX_TRIALS // 2)] = 500
-    faithful: Annotated[bool, checks.flag] = False
+    faithful: checks.Flag = False
 
     def judged(
         self,
@@ -196,7 +195,7 @@ class ErrorsAudit(Auditor):
         delta: float = 0.0,
         estimates: dict[str, float] | None = None,
         **fields: Word,
-    ) -> ErrorsResult:
+    ) -> AuditResult:
         """Return the result of so many errors with the first and with the second input.
 
         `rates` are the exact error rates, and `bound` is one of `BOUNDS`. The default of further
@@ -204,8 +203,9 @@ class ErrorsAudit(Auditor):
         """
         trials, total = self.trials, 2 * self.trials
         exact, exact_sd, infinite = plugin_expectation(*rates, trials, trials)
-        return ErrorsResult(
+        return AuditResult(
             trials=trials,
+            total=total,
             alpha=self.alpha,
             faithful=self.faithful,
             counts={"fp": fp, "fn": fn},
@@ -324,7 +324,7 @@ class GradientAudit(ErrorsAudit):
         """Exact false-positive and false-negative rate of the rule."""
         return RULES[self.attack].rates(self.mechanism, self.pairs)
 
-    def run(self, seed: int = 1) -> list[ErrorsResult]:
+    def run(self, seed: int = 1) -> list[AuditResult]:
         """Count the errors of the rule, and bound epsilon by them.
 
         Parameters
@@ -334,7 +334,7 @@ class GradientAudit(ErrorsAudit):
 
         Returns
         -------
-        list of one ErrorsResult
+        list of one AuditResult
             ``epsilon_emp`` is Equation 3, ``exact`` is its expectation given that it is finite, and
             ``limit`` is Equation 3 at the exact rates. ``estimates`` has the `pooled` estimate.
             ``lower`` is `lower_pooled` for the cosine rule. It is `lower_sides` for the lune rule,
@@ -389,7 +389,7 @@ def audit_gradient(
     *,
     seed: int = 1,
     **fields: Word,
-) -> ErrorsResult:
+) -> AuditResult:
     """Audit a randomised gradient.
 
     Parameters are the fields of `GradientAudit`, and the `seed` of its `run`.

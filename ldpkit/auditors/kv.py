@@ -261,7 +261,7 @@ class KVAudit(Compared):
     attack: str = "hkv"
     _: KW_ONLY
     pairs: Sequence[Held] | None = None
-    ownership: Annotated[float, checks.rule(checks.real, 0, 1)] = 0.5
+    ownership: checks.Share = 0.5
     positions: Sequence[int] | None = None
     squads: Sequence[float] = (-1.0, -0.5)
     scaling: Annotated[str, checks.rule(checks.one_of, ("released", "exact"))] = "released"

@@ -6,11 +6,11 @@ Private Protocols: An Auditing Perspective", PoPETs 2024(4), Algorithm 1.
 
 import functools
 import itertools
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from ..attacks.base import Attack, FixedEvent, audited
 from ..mechanisms import Client
 from ..mechanisms.base import distribution_known
 from ..mechanisms.client import digest
-from ..mechanisms.seeds import UNSEEDED, unseeded
 from ..progress import Progress
 from ..rng import generator
 from ..types import Array, Pair, Rates, Reports, Rng, Row, Word
@@ -98,8 +97,8 @@ class Audit(PairAudit):
     """
 
     _: KW_ONLY
-    questions: Annotated[int, checks.rule(checks.integer, 1)] = 1
-    threads: Annotated[int, checks.rule(checks.integer, 1)] = 1
+    questions: checks.Count = 1
+    threads: checks.Count = 1
     chosen: tuple[Attack, ...] = field(init=False, repr=False, compare=False)
     directions: tuple[Pair, ...] = field(init=False, repr=False, compare=False)
     deltas: tuple[float, float] = field(init=False, repr=False, compare=False)
@@ -249,8 +248,8 @@ class Audit(PairAudit):
         hits, summaries = self._summed(count, at_once)
         if not foreign:
             return hits, independence.Findings()
-        if unseeded(mechanism, pair):
-            return hits, independence.Findings(UNSEEDED)
+        if independence.same_seed(mechanism, pair, math.inf)[1]:
+            return hits, independence.Findings(independence.UNSEEDED)
         lower = max(row["lower"] for rows in self._bounded(hits) for row in rows)
         return hits, independence.examine(
             mechanism,

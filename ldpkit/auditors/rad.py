@@ -13,7 +13,7 @@ Privacy", PVLDB 19(7), 2026, Examples 4.4 to 4.6, Corollary 5.4, Equation 12 and
 
 import math
 import time
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
 import numpy as np
@@ -21,19 +21,18 @@ import scipy
 
 from .. import checks, stats
 from ..attacks.base import Guess, success_rate
-from ..mechanisms import ASS, GRR, OUE, FloorSS, SupportOracle
+from ..mechanisms import GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON, build
-from ..mechanisms.grr import SubsetSelection
 from ..rng import generator
-from ..stats import Delta, Trials
+from ..stats import Delta
 from ..types import Word
 from .base import Auditor
 from .result import AuditResult, Claim, Row, finite, too_few
 
 # fmt: off
 __all__ = [
-    "PROTOCOLS", "RADAudit", "ReconstructionResult", "epsilon_interval", "estimate_sd",
-    "invert_blackbox", "invert_known", "rad_audit", "rad_result", "rad_uniform"
+    "PROTOCOLS", "RADAudit", "ReconstructionResult", "epsilon_interval", "invert_blackbox",
+    "invert_known", "rad_audit", "rad_result", "rad_uniform"
 ]
 # fmt: on
 
@@ -115,25 +114,9 @@ def invert_known(
 
 
 @checks.checked
-def estimate_sd(mechanism: Supporting, reports: Trials) -> float:
-    """Return the standard deviation of `invert_known` at `reports` reports, to first order.
-
-    The derivative of SS is taken at a fixed subset size, that is, without the jumps.
-    """
-    s = success_rate(mechanism)
-    ends = [max(MIN_EPSILON, mechanism.epsilon - 1e-4), min(MAX_EPSILON, mechanism.epsilon + 1e-4)]
-    if isinstance(mechanism, SubsetSelection):  # the subset size would jump
-        near = [success_rate(ASS(mechanism.k, epsilon, mechanism.omega)) for epsilon in ends]
-    else:
-        near = [success_rate(replace(mechanism, epsilon=e)) for e in ends]  # type: ignore[type-var]  # it is a dataclass
-    slope = (near[1] - near[0]) / (ends[1] - ends[0])
-    return math.sqrt(s * (1 - s) / reports) / slope
-
-
-@checks.checked
 def epsilon_interval(
     successes: int,
-    reports: Trials,
+    reports: checks.Count,
     m: Records,
     protocol: str | None = None,
     *,
@@ -175,25 +158,17 @@ class ReconstructionResult(AuditResult):
 
     Attributes
     ----------
-    total : int
-        Number of reports of all records together, as the paper counts them. The ``trials`` of
-        `row` is this number.
     interval : (float, float) or None
         Interval of epsilon at level ``1 - alpha`` that trusts the mechanism's distribution, where
         the mechanism is known.
     """
 
-    total: int
     interval: tuple[float, float] | None = None
 
     def row(self) -> Row:
-        """Flatten as `AuditResult.row` does; ``per_input`` is the number of reports per record."""
+        """Flatten as `AuditResult.row` does, with both ends of the interval."""
         ends = zip(("interval_low", "interval_high"), self.interval or ())
-        return (
-            super().row()
-            | {"trials": self.total, "per_input": self.trials}
-            | {name: finite(end) for name, end in ends}
-        )
+        return super().row() | {name: finite(end) for name, end in ends}
 
 
 @checks.checked
@@ -283,8 +258,8 @@ class RADAudit(Auditor):
     mechanism: GRR | FloorSS | OUE
     attack: Annotated[str, checks.rule(checks.one_of, ("reconstruction",))] = "reconstruction"
     _: KW_ONLY
-    trials: Annotated[int, checks.rule(checks.integer, 1)] = 10**4
-    faithful: Annotated[bool, checks.flag] = False
+    trials: checks.Count = 10**4
+    faithful: checks.Flag = False
 
     def __post_init__(self) -> None:
         checks.need(

@@ -35,11 +35,8 @@ __all__ = [
 
 Tradeoff = Callable[[Numbers], Numbers]
 Curve = Annotated[Tradeoff, checks.rule(checks.instance, Callable, "a trade-off function")]
-Budget = Annotated[float, checks.rule(checks.real, 0)]
-Delta = Annotated[float, checks.rule(checks.real, 0, 1)]
 Chance = Annotated[float, checks.rule(checks.real, 0, 1 + 1e-9)]  # sums may be rounded up
 Gaps = Annotated[Any, checks.rule(checks.reals, 0)]
-Scale = Annotated[float, checks.rule(checks.real, 0, closed="()")]
 
 
 def _three_lines(epsilon: float, delta: float, tv: float) -> Tradeoff:
@@ -56,7 +53,7 @@ def _three_lines(epsilon: float, delta: float, tv: float) -> Tradeoff:
 
 
 @checks.checked
-def tradeoff_dp(epsilon: Budget, delta: Delta = 0.0) -> Tradeoff:
+def tradeoff_dp(epsilon: checks.NonNegative, delta: checks.Share = 0.0) -> Tradeoff:
     """Return the trade-off function of (epsilon, delta)-DP."""
     return _three_lines(epsilon, delta, 1.0)
 
@@ -77,13 +74,13 @@ def tradeoff_support(mechanism: SupportOracle) -> Tradeoff:
 
 
 @checks.checked
-def tradeoff_gdp(mu: Budget) -> Tradeoff:
+def tradeoff_gdp(mu: checks.NonNegative) -> Tradeoff:
     """Return the trade-off function of mu-GDP."""
     return lambda alpha: scipy.special.ndtr(scipy.special.ndtri(1 - np.asarray(alpha)) - mu)
 
 
 @checks.checked
-def tradeoff_laplace(epsilon: Budget) -> Tradeoff:
+def tradeoff_laplace(epsilon: checks.NonNegative) -> Tradeoff:
     """Return the trade-off function of Laplace noise of scale ``1 / epsilon`` at sensitivity 1."""
     up, down = math.exp(epsilon), math.exp(-epsilon)
 
@@ -118,10 +115,9 @@ def total_variation(f: Curve) -> float:
 
 
 @checks.checked
-def tv_dp(epsilon: Budget, delta: Delta = 0.0) -> float:
+def tv_dp(epsilon: checks.NonNegative, delta: checks.Share = 0.0) -> float:
     """Return the largest total variation under (epsilon, delta)-DP (Eq. 2, right)."""
-    small = math.exp(-epsilon)
-    return (1 - small + 2 * delta * small) / (1 + small)
+    return _gamma(2, epsilon, delta)
 
 
 def tv_composed(tv: float, rounds: int) -> float:
@@ -172,8 +168,8 @@ def rad_thm51(
 
 @checks.checked
 def rad_prop52(
-    epsilon: Budget,
-    delta: Delta,
+    epsilon: checks.NonNegative,
+    delta: checks.Share,
     kappa: Chance,
     kappa_plus: Chance,
     kappa_minus: Chance,
@@ -197,7 +193,11 @@ def _gamma(m: int, epsilon: float, delta: float) -> float:
 
 @checks.checked
 def rad_thm53(
-    prior: ArrayLike, epsilon: Budget, delta: Delta = 0.0, *, printed: bool = False
+    prior: ArrayLike,
+    epsilon: checks.NonNegative,
+    delta: checks.Share = 0.0,
+    *,
+    printed: bool = False,
 ) -> float:
     """Bound the RAD of perfect reconstruction from an (epsilon, delta)-DP mechanism (Theorem 5.3).
 
@@ -224,7 +224,9 @@ def rad_thm53(
 
 @checks.checked
 def rad_cor54(
-    m: Annotated[int, checks.rule(checks.integer, 2)], epsilon: Budget, delta: Delta = 0.0
+    m: Annotated[int, checks.rule(checks.integer, 2)],
+    epsilon: checks.NonNegative,
+    delta: checks.Share = 0.0,
 ) -> float:
     """Return the largest RAD of any (epsilon, delta)-DP mechanism (Corollary 5.4).
 
@@ -294,7 +296,7 @@ def oue_ex45(mechanism: SupportOracle, prior: ArrayLike, *, printed: bool = Fals
 
 
 @checks.checked
-def laplace_ex47(gaps: Gaps, scale: Scale) -> float:
+def laplace_ex47(gaps: Gaps, scale: checks.Positive) -> float:
     """Return the exact RAD of Laplace noise (Example 4.7).
 
     The prior is uniform, and there is no side knowledge.
@@ -311,7 +313,7 @@ def laplace_ex47(gaps: Gaps, scale: Scale) -> float:
 
 
 @checks.checked
-def gaussian_ex48(gaps: Gaps, sigma: Scale) -> float:
+def gaussian_ex48(gaps: Gaps, sigma: checks.Positive) -> float:
     """Return the exact RAD of Gaussian noise (Example 4.8).
 
     The prior is uniform, and there is no side knowledge.

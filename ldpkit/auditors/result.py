@@ -16,8 +16,8 @@ from .report_html import Drawing, line, table
 
 # fmt: off
 __all__ = [
-    "CLEAR", "Claim", "LEAST", "STATUSES", "AuditResult", "ErrorsResult", "PairResult", "Row",
-    "finite", "in_the_clear", "too_few"
+    "CLEAR", "Claim", "LEAST", "STATUSES", "AuditResult", "PairResult", "Row", "finite",
+    "in_the_clear", "too_few"
 ]
 # fmt: on
 
@@ -54,6 +54,9 @@ class AuditResult:
         Name of the attack or event that was counted.
     trials : int
         Reports per input.
+    total : int or None
+        Reports of all inputs together, if the paper counts them so. Then they are the ``trials``
+        of `row`, which has the reports per input as ``per_input``.
     alpha : float
         Significance, which is the largest probability that `lower` exceeds the true epsilon. Audits
         that share alpha exceed it with this probability together.
@@ -103,6 +106,7 @@ class AuditResult:
     parameters: Row
     attack: str
     trials: int
+    total: int | None = None
     alpha: float
     seed: int | None
     faithful: bool
@@ -193,6 +197,7 @@ class AuditResult:
         claimed" or "the counts imply nothing".
         """
         more = {} if self.limit is None else {"limit": finite(self.limit)}
+        each = {} if self.total is None else {"per_input": self.trials}
         named, found = self._added()
         own = {
             key: value for key, value in self.parameters.items() if key not in ("epsilon", "delta")
@@ -202,7 +207,7 @@ class AuditResult:
             **own,
             "epsilon": self.parameters.get("epsilon", finite(self.claim)),
             "delta": self.parameters.get("delta", self.delta),
-            "trials": self.trials,
+            "trials": self.total or self.trials,
             "alpha": self.alpha,
             "seed": self.seed,
             "attack": self.attack,
@@ -224,6 +229,7 @@ class AuditResult:
             "warnings": list(self.warnings),
             **found,
             "seconds": self.seconds,
+            **each,
         }
 
     def _added(self) -> tuple[Row, Row]:
@@ -307,22 +313,6 @@ class PairResult(AuditResult):
         ]
         named = {"pair": list(self.pair), "questions": self.questions}
         return named, {"directions": directions}
-
-
-class ErrorsResult(AuditResult):
-    """Result of an audit by error rates.
-
-    The papers count the trials with both inputs together, and so does the ``trials`` of `row`.
-    """
-
-    @property
-    def total(self) -> int:
-        """Number of trials with both inputs together."""
-        return 2 * self.trials
-
-    def row(self) -> Row:
-        """Flatten as `AuditResult.row` does; ``per_input`` is the number of trials per input."""
-        return super().row() | {"trials": self.total, "per_input": self.trials}
 
 
 LEAST = 10

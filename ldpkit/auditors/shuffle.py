@@ -28,7 +28,7 @@ from ..progress import Progress, count_begun
 from ..rng import generator
 from ..types import Array, Rates, Rng, Word
 from .gradient import ErrorsAudit, lower_sides
-from .result import ErrorsResult
+from .result import AuditResult
 
 # fmt: off
 __all__ = [
@@ -41,7 +41,6 @@ MAX_CLIENTS = 10**6
 
 
 Clients = Annotated[int, checks.rule(checks.integer, 1, MAX_CLIENTS)]
-Budget = Annotated[float, checks.rule(checks.real, 0)]
 
 
 @checks.checked
@@ -76,7 +75,7 @@ def pmfs(clients: Clients, epsilon: Epsilon, others: Array | None = None) -> tup
 
 @checks.checked
 def pair_delta(
-    clients: int, epsilon: float, shuffled: Budget, others: Array | None = None
+    clients: int, epsilon: float, shuffled: checks.NonNegative, others: Array | None = None
 ) -> float:
     """Return the exact delta of the two batches at epsilon `shuffled`.
 
@@ -100,7 +99,7 @@ def pair_delta(
 def blanket_delta(
     clients: Clients,
     epsilon: Epsilon,
-    shuffled: Budget,
+    shuffled: checks.NonNegative,
     blanket: Annotated[float | None, checks.rule(checks.real, 0, 1)] = None,
 ) -> float:
     """Bound delta at epsilon `shuffled` for every pair of neighbouring batches of LDP-SGD.
@@ -141,8 +140,8 @@ def solve(
     delta_at: Annotated[
         Callable[[float], float], checks.rule(checks.instance, Callable, "callable")
     ],
-    delta: Annotated[float, checks.rule(checks.real, 0, 1)],
-    epsilon: Budget,
+    delta: checks.Share,
+    epsilon: checks.NonNegative,
 ) -> float:
     """Return the smallest epsilon at which ``delta_at(epsilon) <= delta``.
 
@@ -283,7 +282,7 @@ class ShuffleAudit(ErrorsAudit):
         """Epsilon of the shuffled reports by `closed_bound`."""
         return closed_bound(self.clients, self.epsilon, self.delta)
 
-    def run(self, seed: int = 1) -> list[ErrorsResult]:
+    def run(self, seed: int = 1) -> list[AuditResult]:
         """Count the errors of the rule, and bound epsilon by them.
 
         Parameters
@@ -293,7 +292,7 @@ class ShuffleAudit(ErrorsAudit):
 
         Returns
         -------
-        list of one ErrorsResult
+        list of one AuditResult
             ``claim`` is the closed bound, and ``epsilon_emp`` is the paper's measured value. The
             ``estimates`` are the exact epsilon ``tight`` of the pair at `delta`, and the numerical
             bound ``upper`` for all pairs.
@@ -331,7 +330,7 @@ class ShuffleAudit(ErrorsAudit):
 
 def audit_shuffle(
     epsilon: float, clients: int, delta: float = 1e-6, *, seed: int = 1, **fields: Word
-) -> ErrorsResult:
+) -> AuditResult:
     """Audit shuffled LDP-SGD.
 
     Parameters are the fields of `ShuffleAudit`, and the `seed` of its `run`.

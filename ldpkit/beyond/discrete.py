@@ -330,7 +330,7 @@ class DiscreteGaussian(IntegerNoise, exact=True):
     """
 
     sigma: Annotated[float, checks.rule(checks.real, 0.125, 2**16)]
-    sensitivity: Annotated[int, checks.rule(checks.integer, 1)] = 1
+    sensitivity: checks.Count = 1
     delta: Annotated[float, checks.rule(checks.real, LEAST, 1, closed="[)")] = 1e-5
 
     def __post_init__(self) -> None:

@@ -142,9 +142,9 @@ class FiniteMechanism(LocalRandomizer, exact=True):
         checks.need((one != two).any(), f"pair must have two different distributions, got {pair}")
         return pair
 
-    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
+    @checks.checked
+    def perturb(self, values: ArrayLike, rng: checks.Generator) -> Array:
         """Return numbers of reports, int array (n,); see `Mechanism.perturb`."""
-        checks.generator(rng)
         sums, values = np.cumsum(self.report_type.laws, axis=1), checks.values(values, self.k)
         return np.sum((sums / sums[:, -1:])[values] <= rng.random((len(values), 1)), axis=1)
 

@@ -17,6 +17,7 @@ from ..mechanisms.base import (
     Epsilon,
     FrequencyOracle,
     checked_frequency,
+    support_estimate,
     support_variance,
 )
 from ..mechanisms.grr import GRR, respond
@@ -263,7 +264,7 @@ class Chained(FrequencyOracle, exact=True):
     def estimate(self, reports: Sequence[Array]) -> Array:
         """Return the mean of the estimates of all rounds, shape (k,)."""
         counts = np.mean([self.permanent.support_counts(r) for r in self.read(reports)], axis=0)
-        return (counts / len(reports[0]) - self.q) / (self.p - self.q)
+        return support_estimate(counts, len(reports[0]), self.p, self.q)
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency; more collections reduce only the noise of
@@ -351,8 +352,8 @@ class BucketFlip(FrequencyOracle, exact=True):
     def estimate(self, reports: Reports) -> Array:
         """Return estimated bucket frequencies, shape (buckets,)."""
         reports = self.read(reports)
-        sampled = (reports >= 0).sum(axis=0)
-        return ((reports == 1).sum(axis=0) / np.maximum(sampled, 1) - self.q) / (self.p - self.q)
+        sampled = np.maximum((reports >= 0).sum(axis=0), 1)
+        return support_estimate((reports == 1).sum(axis=0), sampled, self.p, self.q)
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated bucket frequency, if every bucket is sampled by ``n

@@ -391,8 +391,8 @@ class RAPPOR(SupportOracle, exact=True):
     m: Annotated[int, checks.rule(checks.integer, 2, 2**16)] = 128
     h: Annotated[int, checks.rule(checks.integer, 1, 16)] = 2
     cohorts: Annotated[int, checks.rule(checks.integer, 1, 2**16)] = 64
-    keep: Annotated[float, checks.rule(checks.real, 0, 1)] = 1.0
-    flip: Annotated[float, checks.rule(checks.real, 0, 1)] = 0.0
+    keep: checks.Share = 1.0
+    flip: checks.Share = 0.0
     tau: Annotated[int | None, checks.rule(checks.integer, 1, MAX_ROUNDS)] = None
 
     def __post_init__(self) -> None:

@@ -61,6 +61,8 @@ class HR(SupportOracle, exact=True):
 
     k: Annotated[int, checks.rule(checks.integer, 2, MAX_ORDER - 1)]
     epsilon: Epsilon
+    q = 0.5
+    """Probability of an index in the half of one given other value."""
 
     @property
     def order(self) -> int:
@@ -71,11 +73,6 @@ class HR(SupportOracle, exact=True):
     def p(self) -> float:
         """Probability of an index in the true value's half."""
         return 1 / (1 + math.exp(-self.epsilon))
-
-    @property
-    def q(self) -> float:
-        """Probability of an index in the half of one given other value."""
-        return 0.5
 
     @property
     def report_type(self) -> Index:

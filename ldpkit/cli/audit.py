@@ -36,8 +36,6 @@ from .options import (
 )
 from .sure import bets, refuse, show, sure, writable
 
-__all__ = ["audit", "cache", "exact", "list_mechanisms", "rates"]
-
 
 @cli.command("list")
 def list_mechanisms() -> None:

@@ -7,8 +7,6 @@ import click
 
 from .. import __version__
 
-__all__ = ["COMMANDS", "brief", "cli"]
-
 COMMANDS = {
     "audit": ("audit", "Audit a mechanism, or any client, with a distinguishability attack."),
     "audit-gradient": (

@@ -1,7 +1,6 @@
 """The commands about four of the papers: audits of key-value mechanisms and of gradients, the
 reconstruction advantage, and refinement against attacks."""
 
-import dataclasses
 import math
 
 import click
@@ -13,7 +12,7 @@ from ..auditors import GradientAudit, KVAudit, ShuffleAudit, count_ratio, kv
 from ..auditors.calibration import CALIBRATED
 from ..auditors.calibration import calibrate as run_calibrate
 from ..auditors.rad import PROTOCOLS, epsilon_interval, rad_result, rad_uniform
-from ..auditors.result import ErrorsResult, Row, finite
+from ..auditors.result import AuditResult, Row, finite
 from ..checks import integer, need, one_of
 from ..mechanisms import GRADIENT, KEY_VALUE, PCKVUE, PrivKV
 from ..mechanisms.cpp import CPP
@@ -21,9 +20,6 @@ from ..refine import front
 from ..refine.pareto import select
 from ..types import Word
 from .options import Line, as_json, cli, conclude, options, strict, titled, write
-
-__all__ = ["audit_gradient", "audit_kv", "audit_shuffle", "calibrate", "rad", "refine"]
-
 
 # --- key-value mechanisms -------------------------------------------------------------------------
 
@@ -76,17 +72,12 @@ def audit_kv(
 ) -> int:
     """Audit a key-value mechanism with KV-Auditor."""
     attack = words["attack"]
-    own = {field.name for field in dataclasses.fields(KEY_VALUE[mechanism]) if field.init}
-    own -= set() if "padding" in own else {"k"}  # the other mechanisms have one key
     given = {option: value for option, value in words.items() if value is not None}
-    for option in ("k", "padding", "share", "eta", "buckets", "rounds"):
-        wrong = f"--{'keys' if option == 'k' else option} does not belong to {mechanism.lower()}"
-        need(option in own or option not in given, wrong)
+    own = {"k": 1} if issubclass(KEY_VALUE[mechanism], CPP) else _PCKV
     sides = 2 if attack == "skv" else 1
     least = 2 * sides if words["estimator"] in count_ratio.HALVED else sides
     trials = integer("users", trials, least, 10**12) // sides
-    given = (_PCKV if "k" in own else {"k": 1}) | given
-    result = KVAudit.of(mechanism=mechanism, trials=trials, last=True, **given).run(seed)[-1]
+    result = KVAudit.of(mechanism=mechanism, trials=trials, last=True, **own | given).run(seed)[-1]
     lines = [
         ("mechanism", titled(result.mechanism, result.parameters)),
         ("claim", f"epsilon = {result.claim:g}"),
@@ -132,7 +123,7 @@ def audit_shuffle(seed: int, strict: bool, as_json: bool, **words: Word) -> int:
     return conclude([(result, _errors(result, "two batches, threshold rule"))], as_json, strict)
 
 
-def _errors(result: ErrorsResult, attack: str) -> list[Line]:
+def _errors(result: AuditResult, attack: str) -> list[Line]:
     """Return the table of an audit that counts errors of a rule."""
     more = {"tight": "exact epsilon of the two batches", "upper": "numerical bound for all batches",
             "pooled": "epsilon of the accuracy, nearly unbiased"}  # fmt: skip

@@ -36,8 +36,6 @@ from .options import (
     write,
 )
 
-__all__ = ["bets", "bound", "plan", "resume", "show", "sure", "writable"]
-
 _PAIRS = 12  # most inputs with --all-pairs, because more would share too little wealth
 _OPENING = '{"ldpkit": '
 # files that the options write, each with a description and its beginning
@@ -52,7 +50,6 @@ _BETS = (
 _FILE = click.Path(dir_okay=False)
 
 HTML = click.option("--html", type=_FILE, help="Write a report for others into one file.")
-TIME = options(SequentialAudit, only=["max_time"], own=True)
 
 bets = together(
     click.option("--until-sure", is_flag=True, help="Bet, and stop when the claim is refuted or"
@@ -199,7 +196,7 @@ def _table(result: SequentialResult) -> list[Line]:
 @click.option("--command", metavar="PROGRAM", help="The program of the audit.")
 @click.option("--recordings", nargs=2, metavar="FIRST SECOND", help="The recordings of the audit.")
 @click.option("--trials", type=integer, help="Reports per input, including those before the stop.")
-@TIME
+@options(SequentialAudit, only=["max_time"], own=True)
 @HTML
 @strict
 @as_json

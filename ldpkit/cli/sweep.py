@@ -28,8 +28,6 @@ from .options import FAILED, cli, options
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Plan", "parsed", "read", "sweep"]
-
 
 class _Loader(yaml.SafeLoader):
     """Loader of YAML with two changes: ``1e6`` is a number, and a repeated key is an error."""

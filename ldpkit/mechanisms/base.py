@@ -25,6 +25,7 @@ __all__ = [
     "Domain",
     "FrequencyOracle",
     "SupportOracle",
+    "support_estimate",
     "support_variance",
     "MIN_EPSILON",
     "MAX_EPSILON",
@@ -292,6 +293,11 @@ def support_variance(p: Numbers, q: Numbers, frequency: Numbers = 0.0) -> Number
     return (q * (1 - q) + frequency * (p - q) * (1 - p - q)) / (p - q) ** 2
 
 
+def support_estimate(counts: Array, n: Numbers, p: float, q: float) -> Array:
+    """Unbiased frequencies from the numbers of n reports that support each value."""
+    return (counts / n - q) / (p - q)
+
+
 class SupportOracle(FrequencyOracle):
     """A pure protocol in the sense of Wang et al. (2017).
 
@@ -318,10 +324,10 @@ class SupportOracle(FrequencyOracle):
         return self.report_type.support_counts(self.read(reports))
 
     def estimate(self, reports: Array) -> Array:
-        counts = self.support_counts(reports)
-        return (counts / len(reports) - self.q) / (self.p - self.q)
+        return support_estimate(self.support_counts(reports), len(reports), self.p, self.q)
 
-    def sample_estimate(self, counts: ArrayLike, rng: Rng) -> Array:
+    @checks.checked
+    def sample_estimate(self, counts: ArrayLike, rng: checks.Generator) -> Array:
         """Sample the estimates that fresh reports of a whole population would give.
 
         If reports support values independently, each support count is sampled as the sum of two
@@ -337,13 +343,12 @@ class SupportOracle(FrequencyOracle):
         -------
         float array, shape (k,)
         """
-        checks.generator(rng)
         counts = checks.counts(counts, self.k)
         if not isinstance(self.report_type, Independent):
             return self.estimate(self.perturb(np.repeat(np.arange(self.k), counts), rng))
         n = counts.sum()
         supported = rng.binomial(counts, self.p) + rng.binomial(n - counts, self.q)
-        return (supported / n - self.q) / (self.p - self.q)
+        return support_estimate(supported, n, self.p, self.q)
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         return support_variance(self.p, self.q, checked_frequency(frequency)) / checks.integer(

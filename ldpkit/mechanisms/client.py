@@ -129,7 +129,7 @@ class Client(LocalRandomizer):
     function: Callable[..., Reports]
     k: Annotated[int, checks.rule(checks.integer, 2, MAX_DOMAIN)] = 0
     report: Annotated[str, checks.rule(checks.one_of, FORMS)] = "any"
-    epsilon: Annotated[float, checks.rule(checks.real, 0, closed="()")] = math.nan
+    epsilon: checks.Positive = math.nan
     delta: Annotated[float, checks.rule(checks.real, 0, 1, closed="[)")] = 0.0
     name: str = "client"
     values: Sequence[Input] | None = None
@@ -222,10 +222,7 @@ class Client(LocalRandomizer):
             " share memory",
             ClientError,
         )
-        try:
-            got: int | str = len(reports)
-        except TypeError:
-            got = type(reports).__name__
+        got = len(reports) if hasattr(reports, "__len__") else type(reports).__name__
         self._need(got == len(values), f"{len(values)} reports", got)
         self._need(not checks.masked(reports), "reports without a mask", "masked ones")
         return self._checked_reports(reports)
@@ -294,11 +291,12 @@ class Client(LocalRandomizer):
                 raise ClientError(str(error)) from None
         if self.report == "subset":
             return self._subsets(reports)
-        if self.report == "bits":
-            bits = self._integers(reports, 2, f"{self.k} bits per user", (self.k,))
-            return bits.astype(np.uint8)
-        wanted = f"one integer in 0..{self.k - 1} per user"
-        return self._integers(reports, self.k, wanted).astype(np.int64)
+        below, each, wanted, dtype = (
+            (2, (self.k,), f"{self.k} bits per user", np.uint8)
+            if self.report == "bits"
+            else (self.k, (), f"one integer in 0..{self.k - 1} per user", np.int64)
+        )
+        return self._integers(reports, below, wanted, each).astype(dtype)
 
     def _integers(
         self, reports: Reports, below: int, wanted: str, each: tuple[int, ...] = ()
@@ -331,9 +329,7 @@ class Client(LocalRandomizer):
         out = np.full((len(rows), max([1, *sizes])), -1, np.int64)
         held = np.arange(out.shape[1]) < np.array(sizes, int)[:, None]
         out[held] = self._integers(values, self.k, wanted)
-        in_order = np.sort(out, axis=1)
-        twice = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] >= 0)
-        self._need(not twice.any(), wanted, "a repeated value")
+        self._need(all(len({*row}) == len(row) for row in rows), wanted, "a repeated value")
         return out
 
 

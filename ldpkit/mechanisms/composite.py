@@ -19,6 +19,7 @@ from .base import (
     checked_frequency,
     distribution_known,
     oracle,
+    support_estimate,
     support_variance,
 )
 from .grr import GRR
@@ -51,7 +52,7 @@ class Repeated(FrequencyOracle):
 
     mechanism: FrequencyOracle
     tau: Annotated[int, checks.rule(checks.integer, 1, MAX_ROUNDS)]
-    memoise: Annotated[bool, checks.flag] = False
+    memoise: checks.Flag = False
 
     def __post_init__(self) -> None:
         checks.need(
@@ -200,9 +201,9 @@ class RSFD(FrequencyOracle, exact=True):
         """Return the records of n users who hold `value` in every attribute, array (n, d)."""
         return np.full((n, self.d), value)
 
-    def perturb(self, values: ArrayLike, rng: Rng) -> list[Array]:
+    @checks.checked
+    def perturb(self, values: ArrayLike, rng: checks.Generator) -> list[Array]:
         """Randomise records, int array (n, d); return a list of d arrays of reports."""
-        checks.generator(rng)
         values = checks.unmasked("values", values)
         checks.need(
             values.ndim == 2 and values.shape[1] == self.d,
@@ -233,11 +234,10 @@ class RSFD(FrequencyOracle, exact=True):
 
     def estimate(self, reports: Sequence[Array]) -> list[Array]:
         """Return a list of d arrays of unbiased frequency estimates."""
-        out = []
-        for j, part in enumerate(self.read(reports)):
-            p, q = self.support(j)
-            out.append((self.attribute(j).support_counts(part) / len(part) - q) / (p - q))
-        return out
+        return [
+            support_estimate(self.attribute(j).support_counts(part), len(part), *self.support(j))
+            for j, part in enumerate(self.read(reports))
+        ]
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency of the first attribute."""

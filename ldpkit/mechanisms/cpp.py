@@ -139,11 +139,13 @@ class CPP(Mechanism):
         left_slots = np.bincount(2 * bucket, left, self.buckets)
         return (left_slots + np.bincount(2 * bucket + 1, 1 - left, self.buckets)) / bucket.size
 
-    def perturb(self, sets: KeyValues, rng: Rng, means: ArrayLike | None = None) -> Array:
+    @checks.checked
+    def perturb(
+        self, sets: KeyValues, rng: checks.Generator, means: ArrayLike | None = None
+    ) -> Array:
         """Return reports of one round, structured array (n,) with the chosen `key`, the `bit` about
         it, and the `record`."""
         fitting(self, sets)
-        checks.generator(rng)
         rate, n = self.key_rate(means), len(sets)
         means, key = self.started(means), rng.integers(0, self.k, n)
         held, value = sets.find(key)

@@ -18,7 +18,7 @@ Bhowmick et al. (2018), PrivUnit; Asi, Feldman and Talwar (2022), PrivUnitG.
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import scipy
@@ -28,7 +28,7 @@ from ..exact import legendre
 from ..rng import first_state, normals
 from ..types import Array, ArrayLike, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, Epsilon, Mechanism
-from .grid import rounded, spacing
+from .histogram import rounded, spacing
 
 __all__ = ["GRADIENT", "GradientMechanism", "LDPSGD", "PrivUnit", "PrivUnitG", "mean_axis"]
 
@@ -58,7 +58,7 @@ class GradientMechanism(Mechanism):
 
     d: Annotated[int, checks.rule(checks.integer, 2, MAX_DOMAIN)]
     epsilon: Epsilon
-    clip: Annotated[float, checks.rule(checks.real, 0, closed="()")] = 1.0
+    clip: checks.Positive = 1.0
     grid: Annotated[float | None, spacing] = field(default=None, kw_only=True)
 
     if TYPE_CHECKING:  # a field of some mechanisms
@@ -142,7 +142,8 @@ class GradientMechanism(Mechanism):
 
     # --- client and server ------------------------------------------------------------------------
 
-    def perturb(self, gradients: ArrayLike, rng: Rng) -> Array:
+    @checks.checked
+    def perturb(self, gradients: ArrayLike, rng: checks.Generator) -> Array:
         """Randomise one gradient per user with the real client.
 
         Parameters
@@ -163,13 +164,11 @@ class GradientMechanism(Mechanism):
         ValueError
             If the shape is wrong or a gradient is not finite.
         """
-        checks.generator(rng)
         gradients = self.rows("gradients", gradients)
         norms = np.sqrt(np.einsum("ij,ij->i", gradients, gradients))
-        if not np.isfinite(norms).all():
-            raise ValueError(
-                f"gradients must be finite, got a norm of {norms[~np.isfinite(norms)][0]}"
-            )
+        checks.need(
+            np.isfinite(norms).all(), f"gradients must be finite, got a norm of {norms.max()}"
+        )
         rho = np.minimum(1, norms / self.clip)
         towards = np.where(rng.random(len(rho)) < (1 + rho) / 2, 1.0, -1.0)
         p = np.where(zero := norms == 0, self.q, self.p)
@@ -218,7 +217,8 @@ class GradientMechanism(Mechanism):
 
     # --- the plane of two gradients ---------------------------------------------------------------
 
-    def overlap(self, theta: ArrayLike) -> Numbers:
+    @checks.checked
+    def overlap(self, theta: Annotated[Any, checks.rule(checks.reals, 0, math.pi)]) -> Numbers:
         """Probability, without a gradient, that a report lies in the caps of both of two directions
         at angle `theta`, in [0, pi].
 
@@ -228,7 +228,6 @@ class GradientMechanism(Mechanism):
         theta to the largest angle of two caps that intersect. At ``theta = 0`` it is `q`. For
         LDP-SGD it is ``(pi - theta) / (2 pi)``.
         """
-        theta = checks.reals("theta", theta, 0, math.pi)
         rest = np.maximum(self._last - theta, 0) / 2
         nodes, weights = legendre(128)
         t = theta[..., None] + rest[..., None] * (nodes + 1)

@@ -175,8 +175,7 @@ class SubsetSelection(SupportOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return subsets, int array (n, omega); see `Mechanism.perturb`."""
-        users = self._users(values, rng)
-        return _subsets(users, self.k, self.omega, self.p, first_state(rng))
+        return _subsets(self._users(values, rng), self.k, self.omega, self.p, first_state(rng))
 
 
 @dataclass(frozen=True)

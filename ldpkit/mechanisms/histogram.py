@@ -1,30 +1,188 @@
 """Noise on a one-hot vector: Laplace noise, and Gaussian noise with the classical and the analytic
-calibration; privacy accounting of Gaussian noise for one release and for many.
+calibration; and a grid for noise, so that the digits of a report do not reveal the input.
 
-Sources: Dwork and Roth (2014) and Balle and Wang (2018) for the calibrations; Dong, Roth and Su
-(2022) for Gaussian differential privacy (GDP); Guerra-Balboa et al., "Understanding Disclosure Risk
-in Differential Privacy", section 7.1, for its use.
+The last digits of a sum of two doubles depend on the sizes of both summands. Therefore the last
+digits of a noisy number reveal the number without noise (Mironov 2012). A grid that is coarser than
+these digits removes them.
+
+Sources: Dwork and Roth (2014) and Balle and Wang (2018) for the calibrations.
 """
 
+import functools
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import scipy
 
 from .. import checks
+from ..jit import kernel
 from ..reports import Gaussian, Laplace, Noisy
-from ..rng import first_state, laplace
+from ..rng import State, first_state, laplace, next_word
 from ..types import Array, ArrayLike, Numbers, Rng
 from .base import Delta, Domain, Epsilon, FrequencyOracle, checked_frequency
-from .grid import SLACK, histograms, residue, rounded, spacing
 
+# fmt: off
 __all__ = [
-    "NoisyHistogram", "SHE", "GM", "AGM", "gaussian_delta", "ADJACENCY", "gdp_mu", "gdp_epsilon",
-    "rdp_epsilon", "gaussian_epsilon", "gaussian_sigma",
-]  # fmt: skip
+    "NoisyHistogram", "SHE", "GM", "AGM", "gaussian_delta", "FINEST", "COARSEST", "SLACK",
+    "histograms", "residue", "rounded", "spacing",
+]
+# fmt: on
+
+# --- noise on a grid
+
+FINEST, COARSEST = 2.0**-20, 2.0**-10
+"""Smallest and largest step of a grid."""
+
+SLACK = 2.0**-46
+"""Reserve of privacy loss: over a distance of 1, the logarithm of a probability of `histograms`
+falls by this much less than allowed. It exceeds the rounding errors of the table and of one
+exponential, so that the sampler keeps the whole claim."""
+
+_BLOCKS = 64
+
+
+def spacing(name: str, value: object) -> float:
+    """Return the step of a grid after checking that it is a power of two in [2^-20, 2^-10]."""
+    step = checks.real(name, value, FINEST, COARSEST)
+    checks.need(
+        math.frexp(step)[0] == 0.5,
+        f"{name} must be a power of two in [2^-20, 2^-10], got {value!r}",
+    )
+    return step
+
+
+def rounded(numbers: Array, grid: float | None, out: Array | None = None) -> Array:
+    """Return the nearest whole multiples of `grid`, in the array `out` if given; without a grid,
+    return the numbers unchanged."""
+    if grid is None:
+        return numbers
+    steps = np.divide(numbers, grid, out=out)
+    return np.multiply(np.rint(steps, out=steps), grid, out=steps)
+
+
+@checks.checked
+def residue(
+    grid: float | None,
+    epsilon: Annotated[float, checks.rule(checks.real, 0, 700)],
+    scale: Annotated[float, checks.rule(checks.real, 0.5)],
+    d: checks.Count = 2,
+) -> float:
+    """Delta that must be added to the claim, because rounded Gaussian noise does not hide all of
+    the doubles below the grid.
+
+    Parameters
+    ----------
+    grid : float or None
+        Step of the grid; without a grid the result is 1.
+    epsilon : float
+        Epsilon of the claim, in [0, 700].
+    scale : float
+        Standard deviation of the noise, at least 1/2.
+    d : int
+        Number of numbers in which two reports may differ, at least 1.
+
+    Notes
+    -----
+    The ziggurat method samples one of equally likely doubles in each of 256 layers. A cell of the
+    grid contains its share of every layer, except for a few doubles. Therefore the error of its
+    probability is at most ``2^-50``. The result is the sum over all cells within nine standard
+    deviations, for both inputs. It is only an estimate if the numbers depend on each other, as in a
+    randomised gradient.
+    """
+    cells = math.inf if grid is None else scale / spacing("grid", grid)
+    return min(1.0, (1 + math.exp(epsilon)) * d * cells * 2.0**-46)
+
+
+@functools.lru_cache(maxsize=64)
+def _table(fall: float) -> tuple[Array, Array]:
+    """Return tables that invert the distribution ``(1 - e^-fall) e^(-fall j)`` for 64-bit words.
+
+    The first table holds the upper ends of the first 64 values. The second table holds, for the
+    first eight bits of a word, the smallest value that the word can have.
+    """
+    with localcontext(prec=40):
+        mass = [1 - (-Decimal(fall) * (j + 1)).exp() for j in range(_BLOCKS)]
+        ends = np.array([int(m * 2**64) for m in mass], np.uint64)
+    return ends, np.searchsorted(ends, np.arange(256, dtype=np.uint64) << np.uint64(56), "right")
+
+
+@kernel
+def _histograms(
+    values: Array,
+    k: int,
+    grid: float,
+    rate: float,
+    shift: int,
+    ends: Array,
+    starts: Array,
+    state: State,
+) -> Array:
+    out, steps_of_one = np.empty((values.size, k)), np.int64(1 / grid)
+    mask, top = (np.uint64(1) << np.uint64(shift)) - np.uint64(1), ends[-1]
+    for i in range(values.size):
+        for j in range(k):
+            while True:
+                block = np.int64(0)
+                word, state = next_word(state)
+                while word >= top:  # beyond the table the distribution repeats itself
+                    block += ends.size
+                    word, state = next_word(state)
+                at = starts[word >> np.uint64(56)]
+                while word >= ends[at]:
+                    at += 1
+                while True:  # keep a uniform place in the block with probability e^-x, x < 1/8
+                    word, state = next_word(state)
+                    place = np.int64(word & mask)
+                    x, u = place * rate, np.int64(word << np.uint64(1) >> np.uint64(40)) * 2.0**-24
+                    if u + 2.0**-24 <= 1 - x:
+                        break
+                    more, state = next_word(state)  # 53 further bits, if 24 do not decide
+                    if u + np.int64(more >> np.uint64(11)) * 2.0**-77 < math.exp(-x):
+                        break
+                steps, negative = ((block + at) << shift) + place, np.int64(word) < 0
+                if steps or not negative:  # otherwise 0 would occur twice as often
+                    break
+            steps = -steps if negative else steps
+            # the sum of whole numbers is exact
+            out[i, j] = (steps + steps_of_one * (j == values[i])) * grid
+    return out
+
+
+def histograms(values: Array, k: int, grid: float, scale: float, state: State) -> Array:
+    """One-hot vectors plus discrete Laplace noise on a grid, float array (n, k).
+
+    Parameters
+    ----------
+    values : int array, shape (n,)
+        The users' values.
+    k : int
+        Domain size.
+    grid : float
+        Step of the grid, see `spacing`.
+    scale : float
+        Scale of the noise, in [1/16, 2^22]: ``P(noise = j grid)`` is proportional to ``e^(-|j| grid
+        / scale)``.
+    state : tuple
+        State of the random words, see `ldpkit.rng.first_state`.
+
+    Notes
+    -----
+    The absolute noise in steps has a geometric distribution. Its range is divided into blocks whose
+    length is a power of two. Within a block, probabilities fall by a factor of ``e^(-1/8)`` at
+    most. The sampler chooses the block by a table of 64-bit counts. Then it proposes a
+    uniform place in the block and accepts the place with a probability near 1. It computes no
+    logarithm, it can reach every number of steps, and each probability is exact up to a factor
+    within ``1 +- 2^-48``.
+    """
+    fall, exponent = math.frexp(grid / scale)
+    ends, starts = _table(fall / 8)
+    return _histograms(values, k, grid, grid / scale, -3 - exponent, ends, starts, state)
+
+
+# --- Laplace noise on a one-hot vector
 
 
 class NoisyHistogram(FrequencyOracle):
@@ -57,10 +215,10 @@ class NoisyHistogram(FrequencyOracle):
     def estimate(self, reports: ArrayLike) -> Array:
         return self.read(reports).mean(axis=0)
 
-    def sample_estimate(self, counts: ArrayLike, rng: Rng) -> Array:
+    @checks.checked
+    def sample_estimate(self, counts: ArrayLike, rng: checks.Generator) -> Array:
         """Sample the estimates for a whole population, which are the true frequencies plus the mean
         noise of n users; see `SupportOracle.sample_estimate`."""
-        checks.generator(rng)
         counts = checks.counts(counts, self.k)
         n = counts.sum()
         return (counts + self.report_type.total(n, rng)) / n
@@ -192,7 +350,7 @@ class GM(NoisyHistogram, exact=True):
     @property
     def residue(self) -> float:
         """Delta to be added to `delta`, because the grid does not hide all of the doubles; see
-        `ldpkit.mechanisms.grid.residue`."""
+        `residue`."""
         return residue(self.grid, self.epsilon, self.scale)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
@@ -225,7 +383,7 @@ class AGM(GM, exact=True):
 
     epsilon: Epsilon
 
-    @cached_property
+    @functools.cached_property
     def scale(self) -> float:
         """Standard deviation of the noise."""
         # as a function of ln sigma the excess falls from 1 - delta to -delta, so a root exists
@@ -238,109 +396,3 @@ class AGM(GM, exact=True):
                 rtol=1e-14,
             )
         )
-
-
-# --- accounting
-
-ADJACENCY = {"add_remove": 1.0, "replace": 2.0}
-"""Largest distance of two neighbouring sums of clipped gradients, in units of the clipping norm, by
-the name of the adjacency."""
-
-_ORDERS = np.concatenate([np.arange(11, 110) / 10, np.arange(11, 64)])
-
-
-def gdp_mu(sigma: float, steps: int = 1, adjacency: str = "add_remove") -> float:
-    """Parameter mu of the Gaussian differential privacy of `steps` releases with noise multiplier
-    `sigma`.
-
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation of the noise, in units of the clipping norm, positive.
-    steps : int
-        Number of releases, at least 1.
-    adjacency : {"add_remove", "replace"}
-        Whether neighbouring data sets differ by one additional record, or by one replaced record.
-    """
-    sigma, steps = checks.real("sigma", sigma, 0, closed="()"), checks.integer("steps", steps, 1)
-    return ADJACENCY[checks.one_of("adjacency", adjacency, ADJACENCY)] * math.sqrt(steps) / sigma
-
-
-def gdp_epsilon(mu: float, delta: float) -> float:
-    """Smallest epsilon for which mu-GDP is (epsilon, delta)-DP, exactly (Dong et al., Corollary
-    2.13)."""
-    mu = checks.real("mu", mu, 0, closed="()")
-    delta = checks.real("delta", delta, 0, 1, closed="()")
-    sigma = SENSITIVITY / mu  # of the noise on a one-hot vector
-    if gaussian_delta(0.0, sigma) <= delta:
-        return 0.0
-    high = mu * (mu / 2 + math.sqrt(2 * math.log(1 / delta)))  # the tail bound of the privacy loss
-    return scipy.optimize.brentq(lambda e: gaussian_delta(e, sigma) - delta, 0, high, xtol=1e-12)
-
-
-def rdp_epsilon(mu: float, delta: float) -> float:
-    """Epsilon of mu-GDP at `delta`, converted by Renyi orders 1.1 to 63 as in the paper's code;
-    larger than `gdp_epsilon`."""
-    mu = checks.real("mu", mu, 0, closed="()")
-    delta = checks.real("delta", delta, 0, 1, closed="()")
-    rest = np.log1p(-1 / _ORDERS) - np.log(_ORDERS * delta) / (_ORDERS - 1)
-    return float((_ORDERS * mu**2 / 2 + rest).min())
-
-
-def gaussian_epsilon(
-    sigma: float,
-    steps: int = 1,
-    delta: float = 1e-5,
-    *,
-    accounting: str = "exact",
-    adjacency: str = "add_remove",
-) -> float:
-    """Epsilon of `steps` Gaussian releases.
-
-    Parameters
-    ----------
-    sigma, steps, adjacency
-        As in `gdp_mu`.
-    delta : float
-        Probability with which the guarantee may fail, in (0, 1).
-    accounting : {"exact", "rdp"}
-        Conversion of mu to epsilon: `gdp_epsilon` or `rdp_epsilon`.
-    """
-    convert = {"exact": gdp_epsilon, "rdp": rdp_epsilon}[
-        checks.one_of("accounting", accounting, ("exact", "rdp"))
-    ]
-    return convert(gdp_mu(sigma, steps, adjacency), delta)
-
-
-def gaussian_sigma(
-    epsilon: float,
-    steps: int = 1,
-    delta: float = 1e-5,
-    *,
-    accounting: str = "exact",
-    adjacency: str = "add_remove",
-) -> float:
-    """Noise multiplier for which `gaussian_epsilon` is `epsilon`.
-
-    Raises
-    ------
-    ValueError
-        If no noise multiplier has so small an epsilon at this delta under this accounting.
-    """
-    epsilon = checks.real("epsilon", epsilon, 0, closed="()")
-
-    def excess(log_sigma: float) -> float:
-        return (
-            gaussian_epsilon(
-                math.exp(log_sigma), steps, delta, accounting=accounting, adjacency=adjacency
-            )
-            - epsilon
-        )
-
-    low, high = -4.0, 20.0
-    checks.need(
-        excess(high) < 0 < excess(low),
-        f"epsilon must be one that {accounting} accounting reaches at delta = {delta:g}, got"
-        f" {epsilon}",
-    )
-    return math.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-13))

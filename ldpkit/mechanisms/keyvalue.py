@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -207,9 +207,9 @@ class PCKV(Mechanism):
         """Number of keys and dummy keys; the dummy keys come last."""
         return self.k + self.padding
 
-    def sample(self, sets: KeyValues, rng: Rng) -> tuple[Array, Array]:
+    @checks.checked
+    def sample(self, sets: KeyValues, rng: checks.Generator) -> tuple[Array, Array]:
         """Sample one pair per user; return keys in ``0..d-1`` and signs, both (n,)."""
-        checks.generator(rng)
         size, n = np.diff(fitting(self, sets).indptr), len(sets)
         slot = rng.integers(0, np.maximum(size, self.padding))
         real = (slot < size) & ((size >= self.padding) | (self.eta == "correct"))
@@ -260,12 +260,15 @@ class PCKV(Mechanism):
         one = support_variance(held, self.b, checked_frequency(frequency))
         return one / checks.integer("n", n, 1)
 
-    def mean_variance(self, n: int, frequency: Numbers, mean: Numbers) -> Numbers:
+    @checks.checked
+    def mean_variance(
+        self,
+        n: checks.Count,
+        frequency: Annotated[Any, checks.rule(checks.reals, 0, 1, closed="(]")],
+        mean: Annotated[Any, checks.rule(checks.reals, -1, 1)],
+    ) -> Numbers:
         """Return the leading term (delta method, large n) of the variance of one estimated mean,
         before the mean is clipped."""
-        n = checks.integer("n", n, 1)
-        frequency = checks.reals("frequency", frequency, 0, 1, closed="(]")
-        mean = checks.reals("mean", mean, -1, 1)
         alpha = self.padding / (self.a * (1 - 2 * self.flip))
         beta = mean * self.padding / (self.a - self.b)
         held = (self.a + (self.padding - 1) * self.b) / self.padding

@@ -338,4 +338,4 @@ class ATHE(ThresholdedHistogram, exact=True):
     Attack-aware refinement, section 4.
     """
 
-    theta: Annotated[float, checks.rule(checks.real, 0, 1)]
+    theta: checks.Share

@@ -94,7 +94,7 @@ def select(
     points: Annotated[Any, checks.numeric],
     strategy: Annotated[str, checks.rule(checks.one_of, STRATEGIES)] = "weighted",
     weights: Sequence[float] | Array | None = None,
-    limit: Annotated[float, checks.rule(checks.real, 0, 1)] = 0.1,
+    limit: checks.Share = 0.1,
 ) -> int:
     """Select one point of a Pareto front, the first one among equals.
 

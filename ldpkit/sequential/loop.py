@@ -13,12 +13,12 @@ import numpy as np
 
 from .. import checks
 from ..auditors.base import makeable
+from ..auditors.independence import same_seed
 from ..auditors.result import Row, finite
 from ..mechanisms import Client, Program
 from ..mechanisms.base import distribution_known
 from ..mechanisms.client import identity
 from ..mechanisms.recordings import Recordings
-from ..mechanisms.seeds import same_seed
 from ..progress import Progress
 from ..reports.anything import rows
 from ..reports.base import picked

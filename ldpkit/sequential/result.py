@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..auditors.independence import UNSEEDED
 from ..auditors.report_html import Drawing, drawing
 from ..auditors.result import CLEAR, LEAST, PairResult, Row, finite, too_few
 from ..mechanisms import Client, FrequencyOracle, LocalRandomizer
 from ..mechanisms.client import digest
 from ..mechanisms.recordings import Recordings
-from ..mechanisms.seeds import UNSEEDED
 from ..stats import down
 from .columns import read
 from .events import AGREE, KNOWN, SAME, Entry, happened

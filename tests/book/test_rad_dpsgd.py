@@ -10,21 +10,15 @@ import numpy as np
 import pytest
 import scipy
 from dpsgd import DPSGD
+from gaussian_accounting import ADJACENCY, gaussian_epsilon, gaussian_sigma, gdp_mu, rdp_epsilon
 from imputation import impute
 from laws import RAD
+from simulated import laplace_sum_runs, posterior_gain, score_runs
 
 from ldpbook import paths
 from ldpbook.datasets import adult_hours, fair
 from ldpbook.paper_values import lookup
-from ldpkit.attacks.aggregate import laplace_sum_exact, laplace_sum_runs
-from ldpkit.attacks.reconstruct import posterior_gain, score_runs
-from ldpkit.mechanisms.histogram import (
-    ADJACENCY,
-    gaussian_epsilon,
-    gaussian_sigma,
-    gdp_mu,
-    rdp_epsilon,
-)
+from ldpkit.attacks.reconstruct import laplace_sum_exact
 from ldpkit.rng import generator
 
 UNIFORM = np.full(4, 0.25)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from ldpkit import Client, audit
+from ldpkit.auditors.independence import gains, same_seed
 from ldpkit.cli import main
 from ldpkit.mechanisms import Program, recorded
-from ldpkit.mechanisms.seeds import gains, same_seed
 from ldpkit.sequential import SequentialAudit
 from ldpkit.sequential.events import KNOWN, SAME, SHARE
 from ldpkit.sequential.result import FLOATS, REPEATED
@@ -168,7 +168,7 @@ def test_the_command_line_says_seed(tmp_path, monkeypatch, capfd):
 
 
 def test_no_client_that_keeps_the_claim_wins_the_bet_on_average():
-    """The bound in the docstring of `seeds`, for distributions of every size, sharp ones included."""
+    """The bound in the docstring of `same_seed`, for distributions of every size, sharp ones included."""
     rng, tried = np.random.default_rng(1), 0
     for trial in range(20_000):
         epsilon, delta = rng.choice([0.1, 1.0, 3.0]), rng.choice([0.0, 0.05])

@@ -7,13 +7,13 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+from gaussian_accounting import gdp_epsilon
 from laws import P_MIN, chi_square_p
 from pytest import approx
 
 from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.beyond import discrete
 from ldpkit.mechanisms import DiscreteGaussian, DiscreteLaplace
-from ldpkit.mechanisms.histogram import gdp_epsilon
 
 GUESS, TIGHT = Guess(), TwoValueTest()
 LAPLACE = [DiscreteLaplace(1.0), DiscreteLaplace(0.3, 4), DiscreteLaplace(2.5, 3)]

@@ -15,7 +15,8 @@ from laws import P_MIN, chi_square_p, same_rate_p
 from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import audit
 from ldpkit.exact import gaussian_success, grid_success, laplace_success
-from ldpkit.mechanisms import AGM, GM, LDPSGD, SHE, PrivUnit, PrivUnitG, Repeated, grid
+from ldpkit.mechanisms import AGM, GM, LDPSGD, SHE, PrivUnit, PrivUnitG, Repeated
+from ldpkit.mechanisms import histogram as grid
 from ldpkit.reports.numbers import Gaussian
 from ldpkit.stats import epsilon_lower, tail_mass
 

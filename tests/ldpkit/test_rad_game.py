@@ -6,23 +6,25 @@ import math
 
 import numpy as np
 import pytest
+from gaussian_accounting import gaussian_epsilon, gaussian_sigma, gdp_mu
 from laws import RAD
+from rad_checks import rero_epsilon
+from rad_checks_attacks import estimate_sd
 from scipy import stats
 
 from ldpbook.datasets import adult_hours
-from ldpkit.attacks.aggregate import laplace_sum_exact
 from ldpkit.attacks.reconstruct import (
     attack_value,
     finite_distribution,
     kappa,
+    laplace_sum_exact,
     optimal_attack,
     rad_exact,
 )
 from ldpkit.auditors import rad_bounds as bounds
-from ldpkit.auditors.calibration import calibrate, rero_epsilon
-from ldpkit.auditors.rad import estimate_sd, invert_blackbox, rad_uniform
+from ldpkit.auditors.calibration import calibrate
+from ldpkit.auditors.rad import invert_blackbox, rad_uniform
 from ldpkit.mechanisms import GRR, OUE, FloorSS
-from ldpkit.mechanisms.histogram import gaussian_epsilon, gaussian_sigma, gdp_mu
 
 near = pytest.approx
 
