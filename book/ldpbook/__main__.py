@@ -35,6 +35,8 @@ ELSEWHERE = {
     "chapter": ("page", "chapter"),
     "expected": ("reproduce", "expected"),
     "bundle": ("release", "bundle"),
+    "check_pages": ("build", "check_pages"),
+    "letters": ("release", "read_out"),
     "vulnerabilities": ("supply", "vulnerabilities"),
 }
 """Modules and functions of the other commands of this package."""

@@ -364,14 +364,13 @@ def merge_scoreboards(project: Project) -> "pd.DataFrame":
 
 
 def merge_claims(project: Project) -> list[str]:
-    """Write ``_build/claims.csv``, and return the claims that lack a function or a page, or whose test cannot fail."""
+    """Write ``_build/claims.csv``, and return the claims that have no verdict though their page ran, or whose test cannot fail."""
     import pandas as pd
 
     from . import claims
 
     if not (project.root / "data" / "claims").is_dir():  # the book has no claims
         return []
-    wrong = claims.missing(project.root)
     pages = [page for page in project.notebooks() if project.executed(page).exists()]
     found = [pd.read_csv(path) for page in pages if (path := project.executed(page, ".claims.csv")).exists()]
     table = claims.merged(project.root, found)
@@ -380,8 +379,10 @@ def merge_claims(project: Project) -> list[str]:
     judged = {name for rows in found for name in rows["id"]}
     due = table[table["code"].notna() & ("book/" + table["page"].fillna("")).isin(pages) & ~table["id"].isin(judged)]
     asleep = table[table["found"].notna() & (table["mutant"].fillna("") == "")]
-    return (wrong + [f"{name}: its page ran and gave no verdict" for name in due["id"]]
-            + [f"{name}: no table under its negation turns its verdict" for name in asleep["id"]])  # fmt: skip
+    return [
+        *(f"{name}: its page ran and gave no verdict" for name in due["id"]),
+        *(f"{name}: no table under its negation turns its verdict" for name in asleep["id"]),
+    ]
 
 
 def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter: str = "") -> int:

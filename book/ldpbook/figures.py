@@ -9,6 +9,7 @@ import pandas as pd
 import yaml
 
 from .paper_values import AGREES, COLUMNS, CURVE, PRINTED, STAND_IN
+from .paper_values import items as items
 
 PAPERS = {"ldp_auditor": "LDP-Auditor", "refinement": "Attack-aware refinement", "kv_auditor": "KV-Auditor",
           "rad": "Reconstruction advantage", "ldp_sgd": "LDP-SGD and shuffle"}  # fmt: skip
@@ -27,11 +28,6 @@ SIGNS = {
 
 An item gets a tick only if a printed number or a digitised curve agrees at the paper's own setting.
 """
-
-
-def items(root: Path) -> pd.DataFrame:
-    """Return the figures and tables that the book regenerates, with their titles and pages."""
-    return pd.read_csv(root / "data" / "items.csv")
 
 
 def board(root: Path) -> pd.DataFrame:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
 
 from . import (
     acronyms,
@@ -26,9 +28,7 @@ from . import (
     reading,
     scoreboard,
     searching,
-    symbols,
     takeaway,
-    twins,
 )
 from .execute import Project
 
@@ -36,6 +36,18 @@ MUTANTS = Path("data") / "results" / "mutants.csv"
 _PHONE = 30  # length in characters of TeX
 _WORD = 24  # length of a piece of code that always fits on one line
 _STOP = re.compile(r"[,.;:!?)\]]+")
+_TEX = (
+    (r"frac(\d)(?=\d)", r"frac{\1}"),  # \frac12 is a half
+    (r"(\\(?:hat|bar) ?(?:\w|\\[a-z]+))(?=[_^])", r"\1{}"),  # an index stands beside the sign
+    (r"'", r"^\\prime "),
+    (r"(?<=[\w})]) ?(?=\\(?:ln|tanh|cosh)\b)", r"\\,"),
+)
+_MATHML = (
+    (r"\n *", ""),
+    (r'<mo stretchy="false">/', '<mo stretchy="false" lspace="0em" rspace="0em">/'),
+    (r"<mo>&ApplyFunction;</mo>(?!<mo)", '<mspace width="0.17em"></mspace>'),
+)
+"""Changes of formulas that docutils would not draw as TeX does."""
 _ENTRANCE = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -97,7 +109,7 @@ GENERATED: dict[str, Callable[[Project], str]] = {
     "kills": trust,
     "gallery": gallery.page,
     "acronyms": lambda _: acronyms.glossary(acronyms.table()),
-    "words": lambda _: acronyms.glossary(acronyms.words()),
+    "words": lambda _: acronyms.glossary(acronyms.table("words")),
     "execution": execution,
     "lessons": lessons.cards,
     "map": lessons.chart,
@@ -150,6 +162,19 @@ def _glued(app: Sphinx, doctree: nodes.document, page: str) -> None:
             parent.replace(behind, nodes.Text(behind[stop.end() :]))
 
 
+def _formula(translator: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML, which browsers draw without a script."""
+    tex, block = node.astext(), isinstance(node, nodes.math_block)
+    for pattern, better in _TEX:
+        tex = re.sub(pattern, better, tex)
+    drawn = tex2mathml(tex, as_block=block)
+    for pattern, better in _MATHML:
+        drawn = re.sub(pattern, better, drawn)
+    tag = "div" if block else "span"
+    translator.body.append(f"{translator.starttag(node, tag, '', CLASS='math notranslate')}{drawn}</{tag}>")
+    raise nodes.SkipNode
+
+
 def _whole(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
     """Break a property's docstring after its first colon, because Sphinx would read the text before the colon as a type."""
     if what in ("property", "attribute", "data") and lines and ": " in lines[0]:
@@ -162,14 +187,10 @@ def _load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
     The scripts of thebe are removed, which is Jupyter Book's own way to run code in pages. They are added twice, which is an error
     in every browser's console, and they only run on machines of a third party.
     """
-    plain = symbols.replaced(context.get("body", ""), context.get("toc", ""))
-    if plain:
-        context["body"], context["toc"] = plain
     body, project = context.get("body", ""), Project.of(app)
     load: Any = functools.partial(app.add_js_file, loading_method="defer")
-    unused = ("thebe", "mathjax") if plain else ("thebe",)
     told = ((script, f"{script.filename} {script.attributes.get('body', '')}".lower()) for script in context["script_files"])
-    context["script_files"][:] = [script for script, text in told if not any(name in text for name in unused)]
+    context["script_files"][:] = [script for script, text in told if "thebe" not in text]
     live = doctree is not None and provenance.executed(project, page) is not None
     load("live.js", **({"data-page": f"{context['pathto']('_live/', resource=True)}{page}.json"} if live else {}))
     if "data-twin=" in body:  # before the text, because the script draws what is seen first
@@ -203,7 +224,6 @@ def _files(app: Sphinx) -> Iterator[tuple[str, str | bytes]]:
     """
     project = Project.of(app)
     yield from provenance.files(app)
-    yield from twins.files(app)
     if not app.config.ldpkit_variant:
         yield lessons.SOLUTIONS, lessons.solutions(project)
         yield scoreboard.SCRIPT, scoreboard.script(project.root)
@@ -274,7 +294,6 @@ HANDLERS = (
     ("env-updated", _contents, 500),
     ("doctree-resolved", _shown(takeaway.offer), 400),  # before the foot of the page
     ("doctree-resolved", _shown(provenance.annotate, variants=True), 500),
-    ("doctree-resolved", _shown(twins.annotate, variants=True), 500),
     ("doctree-resolved", acronyms.explain, 500),
     ("doctree-resolved", searching.index_names, 500),
     ("doctree-resolved", _shown(lessons.head), 500),
@@ -295,6 +314,7 @@ def setup(app: Sphinx) -> dict[str, str | bool]:
     app.add_directive("quiz", lessons.Quiz)
     app.add_directive("drawing", reading.Drawing)
     app.add_search_language(searching.English)
+    app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     app.add_js_file("sidebar.js", loading_method="defer")
     for event, handler, priority in HANDLERS:
         app.connect(event, handler, priority)

@@ -199,18 +199,14 @@ def lighten(out: Path) -> None:
     """Remove files of the theme that no page needs, and name its arrows at sections, which have no name for a screen reader.
 
     These are the icons as a script, since the style sheet has the same icons as a font. They are also the fonts in their second
-    format, the maps for developers of the theme, and the forms of MathJax that no page loads. Pages other than the search page no
-    longer load the index of the search.
+    format, and the maps for developers of the theme. Pages other than the search page no longer load the index of the search.
     """
-    loaded: set[str] = set()
     for path in out.rglob("*.html"):
         text = path.read_text(encoding="utf-8").replace("<summary><span", '<summary aria-label="Pages of this section"><span')
-        loaded |= set(re.findall(r"/mathjax/([\w-]+\.js)", text))
         unused = r"scripts/fontawesome\.js" + r"|searchtools\.js|language_data\.js|searchindex\.js" * (
             path != out / "search.html"
         )
         path.write_text(re.sub(rf'[ \t]*<script[^>]* src="[^"]*(?:{unused})[^"]*"></script>\n?', "", text), encoding="utf-8")
-    static = out / "_static"
-    patterns = ("**/*.map", "**/fontawesome.js*", "**/vendor/fontawesome/webfonts/*.ttf", "mathjax/*-*.js")
-    for path in {path for pattern in patterns for path in static.glob(pattern) if path.name not in loaded}:
-        path.unlink()
+    for pattern in ("*.map", "fontawesome.js*", "webfonts/*.ttf"):
+        for path in (out / "_static").rglob(pattern):
+            path.unlink(missing_ok=True)

@@ -92,18 +92,13 @@ def test_what_no_page_needs_goes_and_nothing_else(tmp_path):
         "_static/scripts/fontawesome.js": False, "_static/scripts/fontawesome.js.map": False,
         "_static/styles/theme.css.map": False, "_static/vendor/fontawesome/webfonts/a.ttf": False,
         "_static/vendor/fontawesome/webfonts/a.woff2": True, "_static/scripts/bootstrap.js": True,
-        "_static/mathjax/b.ttf": True, "_static/mathjax/tex-chtml.js": True,
-        "_static/mathjax/tex-svg.js": False, "_static/mathjax/core.js": True,
     }  # fmt: skip
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     gone = '<script defer src="../_static/scripts/fontawesome.js?digest=1"></script>\n'
     index = '<script src="../searchindex.js"></script>\n'
-    kept = (
-        '<script defer src="../_static/scripts/bootstrap.js"></script>'
-        '<script async src="../_static/mathjax/tex-chtml.js?v=1"></script>'
-    )
+    kept = '<script defer src="../_static/scripts/bootstrap.js"></script>'
     left = {"a.html": kept, "search.html": index + kept}
     for name in left:
         (tmp_path / name).write_text(f"<head>{gone}{index}{kept}</head>")
