@@ -35,7 +35,6 @@ from .execute import Project
 MUTANTS = Path("data") / "results" / "mutants.csv"
 _PHONE = 30  # length in characters of TeX
 _WORD = 24  # length of a piece of code that always fits on one line
-_STOP = re.compile(r"[,.;:!?)\]]+")
 _TEX = (
     (r"frac(\d)(?=\d)", r"frac{\1}"),  # \frac12 is a half
     (r"(\\(?:hat|bar) ?(?:\w|\\[a-z]+))(?=[_^])", r"\1{}"),  # an index stands beside the sign
@@ -146,22 +145,6 @@ def _tidied(app: Sphinx, doctree: nodes.document, page: str) -> None:
             value.parent.remove(value)
 
 
-def _glued(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Keep a formula within a line together with the stop after it and the bracket before it."""
-    for formula in list(doctree.findall(nodes.math)):
-        parent, place = formula.parent, formula.parent.index(formula)
-        before, behind = (parent[at] if 0 <= at < len(parent) else None for at in (place - 1, place + 1))
-        whole = nodes.inline(classes=["glued"])
-        if isinstance(before, nodes.Text) and before.endswith("("):
-            whole += nodes.Text("(")
-            parent.replace(before, nodes.Text(before[:-1]))
-        parent.replace(formula, whole)
-        whole += formula
-        if isinstance(behind, nodes.Text) and (stop := _STOP.match(behind)):
-            whole += nodes.Text(stop.group())
-            parent.replace(behind, nodes.Text(behind[stop.end() :]))
-
-
 def _formula(translator: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
     """Write a formula as MathML, which browsers draw without a script."""
     tex, block = node.astext(), isinstance(node, nodes.math_block)
@@ -170,8 +153,9 @@ def _formula(translator: HTML5Translator, node: nodes.math | nodes.math_block) -
     drawn = tex2mathml(tex, as_block=block)
     for pattern, better in _MATHML:
         drawn = re.sub(pattern, better, drawn)
-    tag = "div" if block else "span"
-    translator.body.append(f"{translator.starttag(node, tag, '', CLASS='math notranslate')}{drawn}</{tag}>")
+    tag, before = "div" if block else "span", node.parent[: node.parent.index(node)]
+    joiner = "\u2060" if before and before[-1].astext().endswith("(") else ""  # no line ends with the bracket before a formula
+    translator.body.append(f"{translator.starttag(node, tag, '', CLASS='math notranslate')}{joiner}{drawn}</{tag}>")
     raise nodes.SkipNode
 
 
@@ -249,33 +233,6 @@ def _parts(app: Sphinx, config: Any) -> None:
     config.html_theme_options["show_navbar_depth"] = 0
 
 
-def _contents(app: Sphinx, env: Any) -> None:
-    """Give the contents beside a page the titles of all pages, without their sections.
-
-    These are not shown. Sphinx would copy the sections of every page for every page, and then remove them.
-    """
-    titles = {page: toc.deepcopy() for page, toc in env.tocs.items()}
-    for toc in titles.values():
-        for item in [
-            item for item in toc.findall(nodes.list_item) if item.parent is not toc and not [*item.findall(addnodes.toctree)]
-        ]:
-            item.parent.remove(item)
-
-    def shorten(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-        toctree = context["toctree"]
-
-        def without_sections(**options: Any) -> Any:
-            whole, env.tocs = env.tocs, titles
-            try:
-                return toctree(**options)
-            finally:
-                env.tocs = whole
-
-        context["toctree"] = without_sections
-
-    app.connect("html-page-context", shorten, 100)  # before the theme
-
-
 def _shown(change: Callable[[Sphinx, nodes.document, str], None], variants: bool = False) -> Callable[..., None]:
     """Return a handler that changes the pages of a site, and those of a reader's variants only if asked to."""
 
@@ -291,14 +248,12 @@ HANDLERS = (
     ("source-read", _fill, 500),
     ("autodoc-process-docstring", _whole, 400),  # before napoleon
     ("env-updated", searching.name_pages, 500),
-    ("env-updated", _contents, 500),
     ("doctree-resolved", _shown(takeaway.offer), 400),  # before the foot of the page
     ("doctree-resolved", _shown(provenance.annotate, variants=True), 500),
     ("doctree-resolved", acronyms.explain, 500),
     ("doctree-resolved", searching.index_names, 500),
     ("doctree-resolved", _shown(lessons.head), 500),
     ("doctree-resolved", _tidied, 500),
-    ("doctree-resolved", _glued, 500),
     ("doctree-resolved", _shown(errata.mark), 600),  # after the line on what the page needs
     ("doctree-resolved", _shown(reading.arrange, variants=True), 900),  # after all that adds lines to a page
     ("html-page-context", takeaway.heads, 500),
