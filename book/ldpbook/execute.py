@@ -85,11 +85,6 @@ class Project:
     def executed(self, page: str, suffix: str = ".ipynb") -> Path:
         return self.build / "executed" / f"{page}{suffix}"
 
-    @property
-    def packages(self) -> tuple[Path, Path]:
-        """Return the folders of the two packages that pages import."""
-        return self.root / "ldpkit", self.root / "book" / "ldpbook"
-
     def html(self, page: str) -> Path:
         return self.build / "html" / f"{page}.html"
 
@@ -348,17 +343,14 @@ def explain(error: Any) -> str:
 
 
 def merge_scoreboards(project: Project) -> "pd.DataFrame":
-    """Write ``_build/scoreboard.csv`` and ``_build/figures.csv``, and return the rows that differ without an explanation."""
+    """Write ``_build/scoreboard.csv``, and return the rows that differ without an explanation."""
     import pandas as pd
-
-    from . import figures
 
     found = [pd.read_csv(path) for page in project.notebooks() if (path := project.executed(page, ".csv")).exists()]
     if not found:
         return pd.DataFrame()
     board = pd.concat([table for table in found if len(table)], ignore_index=True)
     digests.replace(project.build / "scoreboard.csv", board.to_csv(index=False))
-    digests.replace(project.build / "figures.csv", figures.table(project.root, board).to_csv(index=False))
     print("scoreboard " + ", ".join(f"{n} {v}" for v, n in board["verdict"].value_counts().items()), flush=True)
     return board[board["verdict"] == "differs"]
 
@@ -396,7 +388,7 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
 
     shorten()
     project = Project(root)
-    chosen, shared, graph = load_scale(project, scale), project.digest(*SHARED), stored.Graph(*project.packages)
+    chosen, shared, graph = load_scale(project, scale), project.digest(*SHARED), stored.PACKAGE
     seconds = durations(project)
     todo = []
     for page in (page for page in project.notebooks() if page.startswith(f"book/{chapter}")):

@@ -92,14 +92,3 @@ def counted(rows: pd.DataFrame) -> dict[str, int]:
     found = {"printed": n.get("reproduced", 0), "code": n.get(AGREES, 0), "differ": differ.sum()}
     printed = differ & rows["published"].notna() & (rows["kind"] != STAND_IN)
     return {name: int(value) for name, value in (found | {"printed differ": printed.sum()}).items()}
-
-
-def table(root: Path, board: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each item: its state, how many numbers were compared at the paper's own setting, and how many agree."""
-    rows = []
-    for item in items(root).itertuples():
-        ours = board[board["item"] == item.item]
-        n = counted(ours)
-        agree, differ = n["printed"] + n["code"], n["differ"]
-        rows.append((item.item, state(ours), agree + differ, agree, differ, item.page))
-    return pd.DataFrame(rows, columns=["item", "state", "compared", "agree", "differ", "page"])
