@@ -35,6 +35,7 @@ ELSEWHERE = {
     "bundle": ("release", "bundle"),
     "check_pages": ("build", "check_pages"),
     "letters": ("release", "read_out"),
+    "reproduce": ("release", "twice"),
     "vulnerabilities": ("supply", "vulnerabilities"),
 }
 """Modules and functions of the other commands of this package."""

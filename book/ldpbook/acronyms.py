@@ -98,23 +98,29 @@ def _first_uses(texts: Sequence[nodes.Text]) -> dict[tuple[int, int], str]:
     return wanted
 
 
+def _replace(text: nodes.Text, parts: dict[tuple[int, int], list[nodes.Node]]) -> None:
+    """Replace parts of a text, each given by its ends, by other nodes."""
+    found: list[nodes.Node] = []
+    at = 0
+    for (start, end), made in parts.items():
+        found += [nodes.Text(text[at:start]), *made]
+        at = end
+    text.parent.replace(text, [node for node in [*found, nodes.Text(text[at:])] if node.astext()])
+
+
 def _hint_words(doctree: nodes.document) -> None:
     """Give each word of the glossary a hover where the running text uses it first."""
     met: set[str] = set()
     for text in list(doctree.findall(nodes.Text)):
         if _within(text, _BLOCKS) is None or _within(text, _NO_WORDS):
             continue
-        found: list[nodes.Node] = []
-        at = 0
+        parts: dict[tuple[int, int], list[nodes.Node]] = {}
         for use in word_pattern().finditer(text):
             word, said = meaning(use.group())
             if word not in met:
                 met.add(word)
-                found += [nodes.Text(text[at : use.start()])]
-                found += [nodes.abbreviation(use.group(), use.group(), explanation=said, classes=["word"])]
-                at = use.end()
-        if found:
-            text.parent.replace(text, [n for n in [*found, nodes.Text(text[at:])] if n.astext()])
+                parts[use.span()] = [nodes.abbreviation(use.group(), use.group(), explanation=said, classes=["word"])]
+        _replace(text, parts)
 
 
 def explain(app: Sphinx, doctree: nodes.document, page: str) -> None:
@@ -122,20 +128,17 @@ def explain(app: Sphinx, doctree: nodes.document, page: str) -> None:
     texts = [t for t in doctree.findall(nodes.Text) if _within(t, _VERBATIM) is None and pattern().search(t)]
     wanted = _first_uses(texts)
     for index, text in enumerate(texts):
-        found: list[nodes.Node] = []
-        at = 0
+        parts: dict[tuple[int, int], list[nodes.Node]] = {}
         for use in pattern().finditer(text):
             name, ending = use.groups("")
-            found += [nodes.Text(text[at : use.start()]), nodes.abbreviation(name, name, explanation=table()[name])]
-            found.append(nodes.Text(ending))
-            at = use.end()
+            parts[use.span()] = [nodes.abbreviation(name, name, explanation=table()[name]), nodes.Text(ending)]
             if said := wanted.get((index, use.start())):
                 outer = text  # the words stand behind the markup (bold, a link) that the name ends
-                while at == len(text) and isinstance(outer.parent, _STYLES) and outer is outer.parent[-1]:
+                while use.end() == len(text) and isinstance(outer.parent, _STYLES) and outer is outer.parent[-1]:
                     outer = outer.parent
                 if outer is text:
-                    found.append(nodes.Text(said))
+                    parts[use.span()].append(nodes.Text(said))
                 else:
                     outer.parent.insert(outer.parent.index(outer) + 1, nodes.Text(said))
-        text.parent.replace(text, [n for n in [*found, nodes.Text(text[at:])] if n.astext()])
+        _replace(text, parts)
     _hint_words(doctree)

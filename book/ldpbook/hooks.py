@@ -1,14 +1,13 @@
 """Extend Sphinx to show executed notebooks in place of their sources, and to fill in all generated parts of pages."""
 
-import csv
 import functools
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx import addnodes
@@ -47,6 +46,15 @@ _MATHML = (
     (r"<mo>&ApplyFunction;</mo>(?!<mo)", '<mspace width="0.17em"></mspace>'),
 )
 """Changes of formulas that docutils would not draw as TeX does."""
+_LOADED = {
+    "data-twin=": ("twin.css", "twin.js"),
+    "data-law=": ("laws.js",),
+    "data-quiz=": ("quiz.js",),
+    "data-board": ("board.css", "board.data.js", "board.js"),
+    'class="(answer docutils|evidence|gallery|drawn)"': ("reading.css", "reading.js"),
+    "data-explorer=": ("explore.css",),
+}
+"""Styles and scripts of the pages whose HTML has a part."""
 _ENTRANCE = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -82,21 +90,18 @@ def trust(project: Project) -> str:
     path = project.root / MUTANTS
     if not path.exists():
         return "No law has been broken yet: run `python -m ldpbook mutants --save`."
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
-    made, by = json.loads(path.with_suffix(".json").read_text()), Counter(row["witness"] or "nothing" for row in rows)
-    said = ", ".join(f"{word}: {n}" for word, n in by.most_common())
-    pages = len({row["page"] for row in rows})
-    minutes = sum(float(row["seconds"]) for row in rows) / 60
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    made, by = json.loads(path.with_suffix(".json").read_text()), rows["witness"].replace("", "nothing").value_counts()
+    said = ", ".join(f"{word}: {n}" for word, n in by.items())
     lines = []
-    for row in rows:
-        numbers = [f"{float(row[name]):.4g}" if row[name] else "" for name in ("run", "against")]
-        law, page = f"`{row['law'].removeprefix('ldpkit.')}`", f"[{row['page']}](/book/{row['page']}.ipynb)"
-        lines.append((law, f"`{row['change']}`", page, f"{row['witness']}: {row['at']}", *numbers))
+    for row in rows.itertuples():
+        numbers = [f"{float(x):.4g}" if x else "" for x in (row.run, row.against)]
+        law, page = f"`{row.law.removeprefix('ldpkit.')}`", f"[{row.page}](/book/{row.page}.ipynb)"
+        lines.append((law, f"`{row.change}`", page, f"{row.witness}: {row.at}", *numbers))
     head = ("law", "change", "page", "noticed by", "found", "held against")
     return (
-        f"{len(rows)} laws, {pages} pages. Noticed by {said}. The rows were made law by law, the last on {made['date']},"
-        f" in {minutes:.0f} minutes of a shared machine; `{made['command']}` makes all of them again:"
+        f"{len(rows)} laws, {rows['page'].nunique()} pages. Noticed by {said}. The rows were made law by law, the last on {made['date']},"
+        f" in {rows['seconds'].astype(float).sum() / 60:.0f} minutes of a shared machine; `{made['command']}` makes all of them again:"
         f" {{download}}`mutants.csv </{MUTANTS}>`.\n\n````{{dropdown}} **All of them**\n"
         f"{figures.listed((8, 4, 4, 8, 3, 3), head, lines, ':class: claims')}\n````"
     )
@@ -177,25 +182,17 @@ def _load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
     context["script_files"][:] = [script for script, text in told if "thebe" not in text]
     live = doctree is not None and provenance.executed(project, page) is not None
     load("live.js", **({"data-page": f"{context['pathto']('_live/', resource=True)}{page}.json"} if live else {}))
-    if "data-twin=" in body:  # before the text, because the script draws what is seen first
-        app.add_css_file("twin.css")
-        app.add_js_file("twin.js")
-    if "data-law=" in body and "data-explorer=" not in body:
-        load("laws.js")
-    if "data-quiz=" in body:
-        load("quiz.js")
-    if "data-board" in body:
-        app.add_css_file("board.css")
-        load("board.data.js")
-        load("board.js")
-    if re.search('class="(answer docutils|evidence|gallery|drawn)"', body):
-        app.add_css_file("reading.css")
-        load("reading.js")
+    for pattern, names in _LOADED.items():
+        for name in names if re.search(pattern, body) else ():
+            if name.endswith(".css"):
+                app.add_css_file(name)
+            else:  # a twin draws what is seen first: its script runs before the text
+                app.add_js_file(name, loading_method=None if name == "twin.js" else "defer")
+    if body:
         context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its text is its name
     if parts := set(re.findall("data-(twin|explorer|board|package)", body)):
         app.add_js_file("base.js", priority=400, loading_method=None if "twin" in parts else "defer")
     for name in dict.fromkeys(re.findall(r'data-explorer="(\w+)"', body)):
-        app.add_css_file("explore.css")
         for script in ("laws.js", "explore.js", f"explore/{name}.data.js", f"explore/{name}.js"):
             if any((Path(app.confdir) / folder / script).exists() for folder in app.config.html_static_path):
                 load(script)
@@ -228,11 +225,6 @@ def _write(app: Sphinx, failure: Exception | None) -> None:
     takeaway.lighten(app.outdir)
 
 
-def _parts(app: Sphinx, config: Any) -> None:
-    """Fold the parts of the contents, except for the one of the page at hand."""
-    config.html_theme_options["show_navbar_depth"] = 0
-
-
 def _shown(change: Callable[[Sphinx, nodes.document, str], None], variants: bool = False) -> Callable[..., None]:
     """Return a handler that changes the pages of a site, and those of a reader's variants only if asked to."""
 
@@ -244,7 +236,6 @@ def _shown(change: Callable[[Sphinx, nodes.document, str], None], variants: bool
 
 
 HANDLERS = (
-    ("config-inited", _parts, 500),
     ("source-read", _fill, 500),
     ("autodoc-process-docstring", _whole, 400),  # before napoleon
     ("env-updated", searching.name_pages, 500),

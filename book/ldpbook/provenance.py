@@ -136,10 +136,7 @@ def functions(notebook: Json) -> dict[int, list[str]]:
     for index, cell in enumerate(notebook["cells"]):
         if cell["cell_type"] != "code":
             continue
-        try:
-            tree = ast.parse(re.sub(r"^[%!].*$", "", "".join(cell["source"]), flags=re.M))
-        except SyntaxError:
-            continue
+        tree = ast.parse(re.sub(r"^[%!].*$", "", "".join(cell["source"]), flags=re.M))
         bound |= _imports(tree)
         said = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))]
         parts = [text.partition(".") for text in said if re.fullmatch(r"[\w.]+", text)]

@@ -33,7 +33,7 @@ import click
 import yaml
 from packaging.markers import Marker
 
-from . import paths, supply
+from . import paths, reproduce, supply
 from .build import epoch
 from .execute import SCALE, fresh
 
@@ -218,10 +218,10 @@ def packages(tree: Path, target: Path, date: int) -> list[Path]:
         return [packed(made / "sources", target / sources.name, date), Path(shutil.copy(wheel, target / wheel.name))]
 
 
-def book(tree: Path, scale: str) -> Path:
+def book(tree: Path, scale: str, jobs: str = "") -> Path:
     """Build the book in a tree, with an environment, stores and caches of its own, and return the folder of its site."""
-    if subprocess.run(["make", "book", f"SCALE={scale}"], cwd=tree, env=fresh(tree)).returncode:
-        raise SystemExit(f"The book could not be built in {tree}: nothing was released")
+    if subprocess.run(["make", "book", f"SCALE={scale}", f"JOBS={jobs}"], cwd=tree, env=fresh(tree)).returncode:
+        raise SystemExit(f"The book could not be built in {tree}")
     return tree / "_build" / "html"
 
 
@@ -319,3 +319,21 @@ def read_out() -> None:
         if folder.exists():
             environment = os.environ | {"PYTHONPATH": str(folder)}
             subprocess.run([sys.executable, "-c", letter.script], env=environment, check=True)
+
+
+@click.command()
+@SCALE
+def twice(scale: str) -> None:
+    """Build the last commit twice, in two folders, with one and with two notebooks at a time, and compare every file."""
+    place = ROOT / "_build" / "reproduce"
+    shutil.rmtree(place, ignore_errors=True)
+    os.environ["SOURCE_DATE_EPOCH"] = epoch(ROOT)
+    folders = {place / "one": "1", place / "another folder, with a longer name": "2"}
+    first, second = (book(unpacked(ROOT, folder), scale, jobs).parent for folder, jobs in folders.items())
+    common, unequal = reproduce.differences(first, second)
+    allowed = reproduce.excused((first, second), unequal)
+    for name in unequal:
+        print(f"{'may differ' if name in allowed else 'DIFFERS   '}  {name}")
+    wrong = [name for name in unequal if name not in allowed]
+    print(f"{common} files in both, {len(unequal)} unequal, {len(wrong)} of them should not be; they stay in {place}")
+    sys.exit(bool(wrong))

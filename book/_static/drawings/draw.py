@@ -121,10 +121,15 @@ def supports():
     )  # fmt: skip
 
 
-def coins(n=1000, seed=1):
-    """Reports of two coins for both truths: how many say yes, with the cautious ends of their rates and the bound."""
+def reports_of_two_coins(n=1000, seed=1):
+    """The answers themselves, for the truth yes and for the truth no."""
     rng, coin = np.random.default_rng(seed), GRR(2, math.log(3))
-    yes = [int(coin.perturb(np.full(n, truth), rng).sum()) for truth in (1, 0)]
+    return [coin.perturb(np.full(n, truth), rng).astype(bool) for truth in (1, 0)]
+
+
+def coins(n=1000):
+    """How many answers say yes for both truths, with the cautious ends of their rates and the bound."""
+    yes = [int(bits.sum()) for bits in reports_of_two_coins(n)]
     low, high = float(stats.clopper_pearson(yes[0], n, 0.005)[0]), float(stats.clopper_pearson(yes[1], n, 0.005)[1])
     return yes, low, high, math.log(low / high)
 
@@ -250,12 +255,6 @@ def wealth():
     )  # fmt: skip
 
 
-def reports_of_two_coins(n=1000, seed=1):
-    """The answers themselves, for the truth yes and for the truth no; `coins` counts them."""
-    rng, coin = np.random.default_rng(seed), GRR(2, math.log(3))
-    return [coin.perturb(np.full(n, truth), rng).astype(bool) for truth in (1, 0)]
-
-
 def answers():
     """A thousand answers for either truth, as squares."""
     parts, counts = [], coins()[0]
@@ -277,21 +276,15 @@ def answers():
     return drawing("answers", 360, 514, "A thousand answers for either truth", said, *parts)
 
 
-def _bars(x, y, length, colour, label, *more):
-    return [text(60, y - 10, label, "t"), box(60, y, x * length, 34, colour, *more, r=2)]
-
-
 def rates():
     """The two rates of the coins."""
-    yes = [n / 1000 for n in coins()[0]]
-    parts = [
-        part
-        for i in (0, 1)
-        for part in (
-            *_bars(yes[i], 46 + 90 * i, 320, "ab"[i], f"truth: {('yes', 'no')[i]}"),
-            text(68 + 320 * yes[i], 69 + 90 * i, f"{yes[i]:.3f}", "t"),
-        )
-    ]
+    yes, parts = [n / 1000 for n in coins()[0]], []
+    for i, (rate, truth) in enumerate(zip(yes, ("yes", "no"))):
+        parts += [
+            text(60, 36 + 90 * i, f"truth: {truth}", "t"),
+            box(60, 46 + 90 * i, rate * 320, 34, "ab"[i], r=2),
+            text(68 + 320 * rate, 69 + 90 * i, f"{rate:.3f}", "t"),
+        ]
     ticks = [
         path("M60 190H380M60 190v5M220 190v5M380 190v5", "ax"),
         text(60, 212, "0", "m", "s"),
