@@ -9,7 +9,6 @@ Long notebooks start first, so that no core waits for the last one. The expected
 here, or comes from ``durations.csv``.
 """
 
-import contextlib
 import csv
 import hashlib
 import importlib.metadata
@@ -24,7 +23,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
@@ -275,19 +273,6 @@ def shorten() -> None:
         tempfile.tempdir = os.environ["TMPDIR"] = short[0] if short else tempfile.gettempdir()
 
 
-@contextlib.contextmanager
-def _notes(place: Path, page: str) -> Iterator[None]:
-    """Print ldpkit's notes about damaged files after a page has run, so that they appear in the build and not on the page."""
-    place.touch()
-    os.environ["LDPKIT_NOTES"] = str(place)
-    try:
-        yield
-    finally:
-        del os.environ["LDPKIT_NOTES"]
-        for note in place.read_text(encoding="utf-8").splitlines():
-            print(f"damaged   {page}: {note}", file=sys.stderr, flush=True)
-
-
 def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: str | Path = "_build") -> float:
     """Execute one notebook and return its wall time; raise an error that names the failing cell."""
     import papermill
@@ -303,7 +288,10 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
     with tempfile.TemporaryDirectory() as folder:
         # sockets in a folder of their own: kernels that run side by side must not share names
         sockets = {"transport": "ipc", "connection_file": f"{folder}/kernel.json"}
-        with _notes(Path(folder, "notes"), page):
+        notes = Path(folder, "notes")  # of ldpkit, about damaged files: they appear in the build and not on the page
+        notes.touch()
+        os.environ["LDPKIT_NOTES"] = str(notes)
+        try:
             notebook = papermill.execute_notebook(
                 str(project.source(page)),
                 None,
@@ -315,6 +303,10 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
                 config=Config({"KernelManager": sockets, "NotebookClient": {"extra_arguments": ["--log-level=CRITICAL"]}}),
                 coalesce_streams=True,  # the number of pieces of a stream depends on the machine's load
             )
+        finally:
+            del os.environ["LDPKIT_NOTES"]
+            for note in notes.read_text(encoding="utf-8").splitlines():
+                print(f"damaged   {page}: {note}", file=sys.stderr, flush=True)
     seconds = time.perf_counter() - start
     for part in (notebook, *notebook.cells):  # times of this run would make equal results different
         part.metadata.pop("papermill", None)
