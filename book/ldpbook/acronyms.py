@@ -65,10 +65,6 @@ def _within(node: Any, kinds: type[nodes.Node] | tuple[type[nodes.Node], ...]) -
     return next(iter(traverse_parent(node, kinds)), None)
 
 
-def _says(block: nodes.Element, words: str) -> bool:
-    return words.lower() in " ".join(block.astext().replace("’", "'").split()).lower()
-
-
 def _part_of_a_name(text: str, use: re.Match[str]) -> bool:
     """Return whether a hyphen makes the short name a part of another name, as in LDP-Auditor."""
     return bool(re.search(r"\w-$", text[: use.start()]) or re.match(r"-\w", text[use.end() :]))
@@ -90,7 +86,7 @@ def _first_uses(texts: Sequence[nodes.Text]) -> dict[tuple[int, int], str]:
                 best[use[1]] = late, index, use.start(), row or block
     wanted = {}
     for name, (_, index, start, block) in best.items():
-        if not _says(block, table()[name]):
+        if table()[name].lower() not in " ".join(block.astext().replace("’", "'").split()).lower():
             earlier = itertools.takewhile(functools.partial(operator.is_not, texts[index]), block.findall(nodes.Text))
             before = "".join([*earlier, texts[index][:start]])
             said = f"[{table()[name]}]" if before.count("(") > before.count(")") else f"({table()[name]})"

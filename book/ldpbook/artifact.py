@@ -3,7 +3,6 @@
 Claims come from ``data/claims``, their verdicts from ``data/expected_claims.csv``, and times from ``durations.csv``.
 """
 
-import json
 import math
 import subprocess
 import sys
@@ -95,16 +94,11 @@ def manifest(root: Path) -> str:
     return yaml.safe_dump(about, sort_keys=False, allow_unicode=True, width=130)
 
 
-def picture(root: Path, notebook: Path) -> None:
-    """Write the first figure of an executed page as the picture of the README."""
-    figure = next(provenance.figures(json.loads(notebook.read_text())))
-    (root / "book" / "_static" / "readme.svg").write_text(figure.svg)
-
-
 def main() -> None:
     """Fill in both files, and draw the README's picture anew."""
     root = paths.ROOT
     (root / "ARTIFACT.md").write_text(filled(root, (root / "ARTIFACT.md").read_text()))
     (root / "codecheck.yml").write_text(manifest(root))
-    picture(root, execute.Project(root).executed("book/ldp_auditor/gap"))
+    figure = next(provenance.figures(provenance.executed(execute.Project(root), "book/ldp_auditor/gap")))
+    (root / "book" / "_static" / "readme.svg").write_text(figure.svg)
     print("written   ARTIFACT.md, codecheck.yml, book/_static/readme.svg", file=sys.stderr)

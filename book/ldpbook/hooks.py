@@ -1,9 +1,10 @@
 """Extend Sphinx to show executed notebooks in place of their sources, and to fill in all generated parts of pages."""
 
 import functools
+import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -198,27 +199,21 @@ def _load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
                 load(script)
 
 
-def _files(app: Sphinx) -> Iterator[tuple[str, str | bytes]]:
-    """Yield the files that stand next to the pages, and the page at the site's address that leads to the first page.
+def _write(app: Sphinx, failure: Exception | None) -> None:
+    """Write the files that stand next to the pages, and the page at the site's address that leads to the first page.
 
     The page that Jupyter Book writes there names no icon, so that a browser would ask the server for one that does not exist.
     """
-    project = Project.of(app)
-    yield from provenance.files(app)
-    if not app.config.ldpkit_variant:
-        yield lessons.SOLUTIONS, lessons.solutions(project)
-        yield scoreboard.SCRIPT, scoreboard.script(project.root)
-        yield from gallery.files(project)
-        yield from takeaway.files(project)
-    about = {"first": app.builder.get_target_uri(app.config.master_doc), "title": app.config.html_title}
-    yield "index.html", _ENTRANCE.format(icon=Path(app.config.html_favicon).name, **about)
-
-
-def _write(app: Sphinx, failure: Exception | None) -> None:
-    """Write all files that stand next to the pages."""
     if failure or app.builder.format != "html":
         return
-    for name, content in _files(app):
+    project = Project.of(app)
+    about = {"first": app.builder.get_target_uri(app.config.master_doc), "title": app.config.html_title}
+    made: list[Iterable[tuple[str, str | bytes]]] = [provenance.files(app)]
+    made.append([("index.html", _ENTRANCE.format(icon=Path(app.config.html_favicon).name, **about))])
+    if not app.config.ldpkit_variant:
+        made.append([(lessons.SOLUTIONS, lessons.solutions(project)), (scoreboard.SCRIPT, scoreboard.script(project.root))])
+        made += [gallery.files(project), takeaway.files(project)]
+    for name, content in itertools.chain.from_iterable(made):
         path = app.outdir / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
