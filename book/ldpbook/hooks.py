@@ -161,7 +161,9 @@ def _formula(translator: HTML5Translator, node: nodes.math | nodes.math_block) -
         drawn = re.sub(pattern, better, drawn)
     tag, before = "div" if block else "span", node.parent[: node.parent.index(node)]
     joiner = "\u2060" if before and before[-1].astext().endswith("(") else ""  # no line ends with the bracket before a formula
-    translator.body.append(f"{translator.starttag(node, tag, '', CLASS='math notranslate')}{joiner}{drawn}</{tag}>")
+    scrolled = {"tabindex": "0"} if block or "long" in node["classes"] else {}
+    start = translator.starttag(node, tag, "", CLASS="math notranslate", **scrolled)
+    translator.body.append(f"{start}{joiner}{drawn}</{tag}>")
     raise nodes.SkipNode
 
 
