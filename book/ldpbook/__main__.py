@@ -22,8 +22,6 @@ MODULES = {
     "explore": "compute the grids behind the explorers",
     "artifact": "fill in ARTIFACT.md and codecheck.yml, and draw the picture of the README",
     "letters": "run the scripts of the letters whose releases are installed",
-    "language": "count the sentences that break a rule of how we write",
-    "scripts": "check the book's JavaScript: form, common mistakes, types (needs node and npm)",
     "supply": "write lock files, check sums and licences (make lock)",
     "bundle": "make one file with the sources and all that is installed, for a machine without a network",
     "vulnerabilities": "look the locked releases up among the known vulnerabilities (needs the network)",
@@ -35,6 +33,9 @@ ELSEWHERE = {
     "chapter": ("page", "chapter"),
     "expected": ("reproduce", "expected"),
     "bundle": ("release", "bundle"),
+    "check_pages": ("build", "check_pages"),
+    "letters": ("release", "read_out"),
+    "reproduce": ("release", "twice"),
     "vulnerabilities": ("supply", "vulnerabilities"),
 }
 """Modules and functions of the other commands of this package."""
@@ -48,6 +49,8 @@ PROGRAMS = {
     "chaos": ("kill, damage and misuse everything on purpose", ["-m", "chaos"]),
     "fuzz": ("read files and addresses made by grammar and mutation", ["tests/helpers/fuzz.py"]),
     "coverage": ("test, and list the lines of ldpkit that no test reaches", ["tests/helpers/covered.py"]),
+    "language": ("count the sentences that break a rule of how we write", ["tests/helpers/language.py"]),
+    "scripts": ("check the book's JavaScript: form, common mistakes, types (needs node and npm)", ["tests/helpers/javascript.py"]),
     "links": ("check the links that lead out of the book (needs the network)",
               ["-c", "from jupyter_book.cli.main import main; main()", "build", "--builder", "linkcheck", "--keep-going", "-q", "."]),
     "reference": ("repeat audits with the released code of LDP-Auditor (needs the network)", ["benchmarks/repeat.py"]),

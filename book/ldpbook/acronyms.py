@@ -6,6 +6,7 @@ running text of a page uses it first.
 
 import functools
 import itertools
+import operator
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -18,9 +19,6 @@ from sphinx.util.nodes import traverse_parent
 
 from . import paths
 
-Wanted = dict[tuple[int, int], str]
-"""Full words to add behind short names, keyed by the index of a text and by the start of the short name in that text."""
-
 FILE = paths.ROOT / "book" / "acronyms.yml"
 _VERBATIM = (nodes.literal, nodes.FixedTextElement, nodes.citation, nodes.math, nodes.math_block, nodes.raw, nodes.abbreviation,
              addnodes.desc_signature, nodes.term)  # fmt: skip
@@ -30,32 +28,23 @@ _STYLES = (nodes.strong, nodes.emphasis, nodes.inline, nodes.reference)
 
 
 @functools.cache
-def _read() -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = yaml.safe_load(FILE.read_text())
+def table(part: str = "stands_for") -> dict[str, str]:
+    """Return the meaning of every short name, or of every word of the glossary (`part` is ``words``), from ``acronyms.yml``."""
+    found: dict[str, str] = yaml.safe_load(FILE.read_text())[part]
     return found
-
-
-def table() -> dict[str, str]:
-    """Return the meaning of every short name, read from ``acronyms.yml``."""
-    return _read()["stands_for"]
-
-
-def words() -> dict[str, str]:
-    """Return the meaning of every word of the glossary, read from ``acronyms.yml``."""
-    return _read()["words"]
 
 
 @functools.cache
 def pattern() -> re.Pattern[str]:
-    """Return a pattern that matches any short name as a whole word, with or without a plural s."""
+    """Return a pattern that matches any short name as a whole word, and in a second group the s of a plural or a genitive."""
     longest = sorted(table(), key=len, reverse=True)
-    return re.compile(r"(?<![\w+])(" + "|".join(map(re.escape, longest)) + r")(?=(?:'?s|’s)?(?![\w+]))")
+    return re.compile(rf"(?<![\w+])({'|'.join(map(re.escape, longest))})('?s|’s)?(?![\w+])")
 
 
 @functools.cache
 def word_pattern() -> re.Pattern[str]:
     """Return a pattern that matches any word of the glossary as a whole word, in any case, in the singular or plural."""
-    longest = sorted(words(), key=len, reverse=True)
+    longest = sorted(table("words"), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, longest))})(?:e?s)?(?![\w-])", flags=re.I)
 
 
@@ -64,7 +53,7 @@ def meaning(used: str) -> tuple[str, str]:
     found = word_pattern().fullmatch(used)
     if found is None:
         raise KeyError(used)
-    return next((word, said) for word, said in words().items() if word.lower() == found.group(1).lower())
+    return next((word, said) for word, said in table("words").items() if word.lower() == found.group(1).lower())
 
 
 def glossary(terms: dict[str, str]) -> str:
@@ -76,17 +65,16 @@ def _within(node: Any, kinds: type[nodes.Node] | tuple[type[nodes.Node], ...]) -
     return next(iter(traverse_parent(node, kinds)), None)
 
 
-def _says(block: nodes.Element, words: str) -> bool:
-    return words.lower() in " ".join(block.astext().replace("’", "'").split()).lower()
-
-
 def _part_of_a_name(text: str, use: re.Match[str]) -> bool:
     """Return whether a hyphen makes the short name a part of another name, as in LDP-Auditor."""
     return bool(re.search(r"\w-$", text[: use.start()]) or re.match(r"-\w", text[use.end() :]))
 
 
-def _first_uses(texts: Sequence[nodes.Text]) -> Wanted:
-    """Return the place where each short name is written in full, which is in running text rather than in a table if possible."""
+def _first_uses(texts: Sequence[nodes.Text]) -> dict[tuple[int, int], str]:
+    """Return the words that follow the first use of each short name, by the index of its text and its place in that text.
+
+    The first use is in running text rather than in a table if possible. Within brackets the words stand in square ones.
+    """
     best: dict[str, tuple[bool, int, int, nodes.Element]] = {}
     for index, text in enumerate(texts):
         block, row = _within(text, _BLOCKS), _within(text, nodes.row)
@@ -94,37 +82,26 @@ def _first_uses(texts: Sequence[nodes.Text]) -> Wanted:
             continue
         late = row is not None
         for use in pattern().finditer(text):
-            if not _part_of_a_name(text, use) and (use.group() not in best or late < best[use.group()][0]):
-                best[use.group()] = late, index, use.start(), row or block
-    return {(index, start): table()[name] for name, (_, index, start, block) in best.items() if not _says(block, table()[name])}
+            if not _part_of_a_name(text, use) and (use[1] not in best or late < best[use[1]][0]):
+                best[use[1]] = late, index, use.start(), row or block
+    wanted = {}
+    for name, (_, index, start, block) in best.items():
+        if table()[name].lower() not in " ".join(block.astext().replace("’", "'").split()).lower():
+            earlier = itertools.takewhile(functools.partial(operator.is_not, texts[index]), block.findall(nodes.Text))
+            before = "".join([*earlier, texts[index][:start]])
+            said = f"[{table()[name]}]" if before.count("(") > before.count(")") else f"({table()[name]})"
+            wanted[index, start] = f" {said}"
+    return wanted
 
 
-def _marked(text: nodes.Text, index: int, wanted: Wanted) -> tuple[list[nodes.Node], str]:
-    """Return the nodes that replace one text, and the words to add after the markup (bold, a link) that this text ends."""
-    found, behind, at = [], "", 0
-    depth = _open_brackets(text)
-    for use in pattern().finditer(text):
-        name = use.group(1)
-        found += [nodes.Text(text[at : use.start()]), nodes.abbreviation(name, name, explanation=table()[name])]
-        at = use.end()
-        if (index, use.start()) in wanted:
-            ending = re.sub(r"^('?s|’s)?.*", r"\1", text[at:], flags=re.S)
-            at += len(ending)
-            inside = depth + text.count("(", 0, at) - text.count(")", 0, at) > 0
-            said = f" [{table()[name]}]" if inside else f" ({table()[name]})"
-            found.append(nodes.Text(ending))
-            if at == len(text) and isinstance(text.parent, _STYLES):
-                behind = said
-            else:
-                found.append(nodes.Text(said))
-    return [n for n in [*found, nodes.Text(text[at:])] if n.astext()], behind
-
-
-def _open_brackets(text: nodes.Text) -> int:
-    """Return how many brackets of the same block are open where this text begins."""
-    block = _within(text, _BLOCKS)
-    before = "".join(itertools.takewhile(lambda other: other is not text, block.findall(nodes.Text) if block else ()))
-    return before.count("(") - before.count(")")
+def _replace(text: nodes.Text, parts: dict[tuple[int, int], list[nodes.Node]]) -> None:
+    """Replace parts of a text, each given by its ends, by other nodes."""
+    found: list[nodes.Node] = []
+    at = 0
+    for (start, end), made in parts.items():
+        found += [nodes.Text(text[at:start]), *made]
+        at = end
+    text.parent.replace(text, [node for node in [*found, nodes.Text(text[at:])] if node.astext()])
 
 
 def _hint_words(doctree: nodes.document) -> None:
@@ -133,29 +110,31 @@ def _hint_words(doctree: nodes.document) -> None:
     for text in list(doctree.findall(nodes.Text)):
         if _within(text, _BLOCKS) is None or _within(text, _NO_WORDS):
             continue
-        found: list[nodes.Node] = []
-        at = 0
+        parts: dict[tuple[int, int], list[nodes.Node]] = {}
         for use in word_pattern().finditer(text):
             word, said = meaning(use.group())
             if word not in met:
                 met.add(word)
-                found += [nodes.Text(text[at : use.start()])]
-                found += [nodes.abbreviation(use.group(), use.group(), explanation=said, classes=["word"])]
-                at = use.end()
-        if found:
-            text.parent.replace(text, [n for n in [*found, nodes.Text(text[at:])] if n.astext()])
+                parts[use.span()] = [nodes.abbreviation(use.group(), use.group(), explanation=said, classes=["word"])]
+        _replace(text, parts)
 
 
 def explain(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Explain the short names and the words of one page."""
     texts = [t for t in doctree.findall(nodes.Text) if _within(t, _VERBATIM) is None and pattern().search(t)]
     wanted = _first_uses(texts)
-    marked = [_marked(text, index, wanted) for index, text in enumerate(texts)]
-    for text, (found, behind) in zip(texts, marked, strict=True):
-        outer = text.parent
-        text.parent.replace(text, found)
-        while behind and isinstance(outer.parent, _STYLES) and outer is outer.parent[-1]:
-            outer = outer.parent
-        if behind:
-            outer.parent.insert(outer.parent.index(outer) + 1, nodes.Text(behind))
+    for index, text in enumerate(texts):
+        parts: dict[tuple[int, int], list[nodes.Node]] = {}
+        for use in pattern().finditer(text):
+            name, ending = use.groups("")
+            parts[use.span()] = [nodes.abbreviation(name, name, explanation=table()[name]), nodes.Text(ending)]
+            if said := wanted.get((index, use.start())):
+                outer = text  # the words stand behind the markup (bold, a link) that the name ends
+                while use.end() == len(text) and isinstance(outer.parent, _STYLES) and outer is outer.parent[-1]:
+                    outer = outer.parent
+                if outer is text:
+                    parts[use.span()].append(nodes.Text(said))
+                else:
+                    outer.parent.insert(outer.parent.index(outer) + 1, nodes.Text(said))
+        _replace(text, parts)
     _hint_words(doctree)

@@ -3,10 +3,8 @@
 Claims come from ``data/claims``, their verdicts from ``data/expected_claims.csv``, and times from ``durations.csv``.
 """
 
-import contextlib
-import io
-import json
 import math
+import subprocess
 import sys
 from pathlib import Path
 
@@ -73,13 +71,9 @@ def times(root: Path) -> str:
 
 def audit() -> str:
     """Return the output of the example audit as a block of text."""
-    from ldpkit.cli import main as command
-
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
-        command(EXAMPLE.split())
-    lines = [line for line in said.getvalue().strip().splitlines() if not line.startswith("seconds")]
-    return "\n".join(["```", *lines, "```"])
+    command = [sys.executable, "-m", "ldpkit", *EXAMPLE.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return "\n".join(["```", *(line for line in done.stdout.splitlines() if not line.startswith("seconds")), "```"])
 
 
 def filled(root: Path, text: str) -> str:
@@ -100,16 +94,11 @@ def manifest(root: Path) -> str:
     return yaml.safe_dump(about, sort_keys=False, allow_unicode=True, width=130)
 
 
-def picture(root: Path, notebook: Path) -> None:
-    """Write the first figure of an executed page as the picture of the README."""
-    figure = next(provenance.figures(json.loads(notebook.read_text())))
-    (root / "book" / "_static" / "readme.svg").write_text(figure.svg)
-
-
 def main() -> None:
     """Fill in both files, and draw the README's picture anew."""
     root = paths.ROOT
     (root / "ARTIFACT.md").write_text(filled(root, (root / "ARTIFACT.md").read_text()))
     (root / "codecheck.yml").write_text(manifest(root))
-    picture(root, execute.Project(root).executed("book/ldp_auditor/gap"))
+    figure = next(provenance.figures(provenance.executed(execute.Project(root), "book/ldp_auditor/gap")))
+    (root / "book" / "_static" / "readme.svg").write_text(figure.svg)
     print("written   ARTIFACT.md, codecheck.yml, book/_static/readme.svg", file=sys.stderr)

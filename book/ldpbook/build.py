@@ -9,22 +9,25 @@ import collections
 import contextlib
 import fcntl
 import hashlib
+import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import click
 import yaml
 
-from . import check_pages, execute, paths, reproduce, supply
+from . import execute, paths, provenance, reproduce, supply
 
 SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "pyproject.toml", "CITATION.cff",
-         "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv", "_build/figures.csv")  # fmt: skip
+         "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv")  # fmt: skip
 
 LARGEST = 120_000_000
 """Number of bytes that a whole site may have."""
@@ -53,8 +56,8 @@ def alone(project: execute.Project) -> Iterator[int]:
 
 def state(project: execute.Project, sources: str) -> dict[str, str]:
     """Return the digest of the sources from which the site was made, and the digest of every file of the site."""
-    html = project.build / "html"
-    found = {path.relative_to(html).as_posix(): path for path in sorted(html.rglob("*")) if path.is_file()}
+    site = project.build / "html"
+    found = {path.relative_to(site).as_posix(): path for path in sorted(site.rglob("*")) if path.is_file()}
     return {"": sources} | {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items()}
 
 
@@ -101,25 +104,84 @@ def site(project: execute.Project, *held: int) -> int:
     return 0
 
 
-def sizes(html: Path) -> dict[str, int]:
-    """Return how many bytes each part of a site has, where a part is a folder or all files beside the folders."""
-    found: collections.Counter[str] = collections.Counter()
-    for path in html.rglob("*"):
-        if path.is_file():
-            parts = path.relative_to(html).parts
-            found[
-                "/".join(parts[: 2 if parts[0] == "_static" and len(parts) > 2 else 1]) if len(parts) > 1 else "files beside them"
-            ] += path.stat().st_size
-    return dict(found)
-
-
-def summary(project: execute.Project, found: dict[str, int], seconds: float) -> list[str]:
-    """Return the last lines of a build: sizes, the largest process, and how the results compare with those of the release."""
+def summary(project: execute.Project, size: int, seconds: float) -> list[str]:
+    """Return the last lines of a build: how the results compare with those of the release, the size, and the largest process."""
     peak = max((execute.record(project, page).get("peak_mb", 0) for page in project.notebooks()), default=0)
     release = reproduce.report(project) if execute.whole(project) else ["release    compared at the papers' own scale only"]
-    listed = [f"{size / 1e6:8.1f} MB  {name}" for name, size in sorted(found.items(), key=lambda row: -row[1])]
-    return [*listed, *release, f"The book is at _build/html/index.html: {sum(found.values()) / 1e6:.0f} MB; largest process {peak} MB; "
-                               f"{seconds / 60:.1f} minutes"]  # fmt: skip
+    return [
+        *release,
+        f"The book is at _build/html/index.html: {size / 1e6:.0f} MB; largest process {peak} MB; {seconds / 60:.1f} minutes",
+    ]
+
+
+def words(text: str) -> int:
+    """Return the number of words in the article of a built page."""
+    article = re.search(r"<article\b.*?</article>", text, flags=re.S)
+    return len(re.sub(r"<(script|style)\b.*?</\1>|<[^>]+>", " ", article.group(0), flags=re.S).split()) if article else 0
+
+
+def links(path: Path) -> tuple[set[str], collections.Counter[str], set[str]]:
+    """Return the addresses to which a page links, how often it defines each identifier, and the places to which others may link."""
+    found = collections.defaultdict[str, list[str]](list)
+    for name, value in re.findall(r'\s(id|name|href|src)="([^"]+)"', path.read_text(encoding="utf-8")):
+        found[name].append(html.unescape(value))
+    return {*found["href"], *found["src"]}, collections.Counter(found["id"]), {"", *found["id"], *found["name"]}
+
+
+def broken_links(folder: Path) -> list[str]:
+    """Return one line for each link inside the book whose target is missing or ambiguous.
+
+    Links to other sites are not checked, so that nothing is fetched.
+    """
+    pages = {path: links(path) for path in sorted(folder.rglob("*.html")) if "_static" not in path.parts}
+    found = []
+    for path, (targets, ids, _) in pages.items():
+        found += [f"{path.relative_to(folder)} has {n} places called {i}" for i, n in sorted(ids.items()) if n > 1]
+        for target in sorted(targets):
+            to = urlsplit(target)
+            if to.scheme or to.netloc:
+                continue
+            there = (path.parent / unquote(to.path)).resolve() if to.path else path
+            if not there.exists():
+                found.append(f"{path.relative_to(folder)} links to {target}, which is not there")
+            elif there in pages and unquote(to.fragment) not in pages[there][2] and there.stem != "search":
+                found.append(f"{path.relative_to(folder)} links to {target}: there is no such place on that page")
+    return found
+
+
+def problems(project: execute.Project) -> list[str]:
+    """Return one line for each page that is missing or nearly empty, and for each other fault of a page.
+
+    A page shall show no notebook that was not executed, and not name the folder in which it was built.
+    """
+    found = []
+    for page in project.pages():
+        if not project.html(page).exists():
+            found.append(f"{page} was not built")
+            continue
+        text = project.html(page).read_text(encoding="utf-8")
+        faults = {
+            "is empty": words(text) < 30,
+            "shows a notebook that was not executed": project.source(page).exists() and not project.executed(page).exists(),
+            f"names {project.root}": str(project.root) in text,
+        }
+        found += [f"{page} {fault}" for fault, there in faults.items() if there]
+    return found
+
+
+def unsaid(project: execute.Project) -> list[str]:
+    """Return one line for each figure without a table of its data."""
+    drawn = ((page, figure) for page in project.notebooks() for figure in provenance.figures(provenance.executed(project, page)))
+    return [f"{page}: {figure.name} has no data" for page, figure in drawn if not figure.table]
+
+
+def report(project: execute.Project) -> int:
+    """Print all problems of the built book, and return how many there are."""
+    found = problems(project) + unsaid(project) + broken_links(project.html("index").parent)
+    for line in found:
+        print(line, file=sys.stderr)
+    print(f"{len(project.pages())} pages in the table of contents, {len(found)} problems")
+    return len(found)
 
 
 def prune(project: execute.Project) -> None:
@@ -148,15 +210,20 @@ def main(scale: str, jobs: int | None) -> None:
     failed: int | str
     with alone(project) as lock:
         try:
-            failed = execute.run(project.root, scale, jobs) or site(project, lock) or check_pages.report(project)
+            failed = execute.run(project.root, scale, jobs) or site(project, lock) or report(project)
         except OSError as error:  # for example a full disk: finished files are complete and stay
             failed = f"The build stopped: {error}. What is finished is kept; the next build goes on from there."
         except KeyboardInterrupt:
             failed = "Interrupted. What is finished is kept; the next build goes on from there."
     if not failed:
         prune(project)
-        found = sizes(project.build / "html")
-        print("\n".join(summary(project, found, time.perf_counter() - start)))
-        if sum(found.values()) > LARGEST:
+        size = sum(path.stat().st_size for path in (project.build / "html").rglob("*") if path.is_file())
+        print("\n".join(summary(project, size, time.perf_counter() - start)))
+        if size > LARGEST:
             failed = f"The site is larger than {LARGEST / 1e6:.0f} MB"
     sys.exit(failed if isinstance(failed, str) else bool(failed))
+
+
+def check_pages() -> None:
+    """Check the built pages, and exit with status 1 if there is a problem."""
+    sys.exit(bool(report(execute.Project(paths.ROOT))))

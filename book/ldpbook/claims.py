@@ -9,7 +9,6 @@ until one of these tables changes the verdict. If no table can contradict a stat
 explains why there is no test.
 """
 
-import ast
 import contextlib
 import inspect
 import math
@@ -263,27 +262,6 @@ def _negated(
 def ledger(root: Path) -> pd.DataFrame:
     """Return the claims of all papers as text, as their tables have them; an empty entry is missing."""
     return pd.concat([pd.read_csv(path, dtype=str) for path in sorted((root / "data" / "claims").glob("*.csv"))])
-
-
-def evaluators(root: Path, paper: str) -> set[str]:
-    """Return the names of the functions that the claims of a paper may use, which are those in the modules of its folder."""
-    trees = [ast.parse(path.read_text()) for path in (root / "book" / paper).glob("*_claims.py")]
-    return {node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
-
-
-def missing(root: Path) -> list[str]:
-    """Return the claims that name no existing function or page, or that have neither a function nor a reason why not."""
-    rows, wrong = ledger(root).fillna(""), []
-    known = {paper: evaluators(root, paper) for paper in rows["id"].str.partition("/")[0].unique()}
-    for row in rows.itertuples():
-        paper, name = row.id.partition("/")[0], row.code.partition("(")[0]
-        if bool(row.code) == bool(row.why):
-            wrong.append(f"{row.id}: either code or why")
-        elif row.code and name not in known[paper]:
-            wrong.append(f"{row.id}: no function {name} in book/{paper}")
-        elif row.code and not (root / "book" / f"{row.page}.ipynb").exists():
-            wrong.append(f"{row.id}: no page {row.page}")
-    return wrong
 
 
 def merged(root: Path, found: list[pd.DataFrame]) -> pd.DataFrame:

@@ -53,13 +53,6 @@ FILES = {
 """SHA-256 of the original files, as their publishers distribute them."""
 _LARGEST = 2**25
 """Number of bytes that a fetched file may have; the largest original has 26,421,880 bytes."""
-# SHA-256 of the decompressed files of MNIST, which identify the original arrays in another container
-_UNPACKED = {
-    "train-images-idx3-ubyte.gz": ("ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
-    "train-labels-idx1-ubyte.gz": ("65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
-    "t10k-images-idx3-ubyte.gz": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-    "t10k-labels-idx1-ubyte.gz": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-}
 _COLUMNS = (
     "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
     "capital-gain capital-loss hours-per-week native-country income"
@@ -156,32 +149,19 @@ def _read(name: str, file: str) -> bytes:
 def images(name: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Return (pixels, labels) of the training and of the test images of ``"mnist"`` or ``"fashion_mnist"``.
 
-    Pixels are scaled to [-1, 1], float32 array (n, 784). MNIST may also lie in the folder as ``mnist.npz`` with the arrays of
-    Keras. Their content is compared with that of the originals.
+    Pixels are scaled to [-1, 1], float32 array (n, 784).
 
     Raises
     ------
     FileNotFoundError, ValueError
         If a file is missing, or is not the original; the message explains how to get it.
     """
-    checks.one_of("data set", name, ("mnist", "fashion_mnist"))
-    packed, found = folder() / f"{name}.npz", []
-    for file, key in zip(FILES[name], ("x_train", "y_train", "x_test", "y_test")):
-        if name == "mnist" and packed.exists():
-            try:
-                array = np.load(packed)[key]
-            except Exception as error:  # any error of the container
-                raise ValueError(f"array {key} cannot be read from {packed}: {error}; remove it, then `make data`") from error
-            head = struct.pack(f">{1 + array.ndim}I", 0x800 + array.ndim, *array.shape)
-            checks.need(
-                hashlib.sha256(head + array.tobytes()).hexdigest() == _UNPACKED[file],
-                f"array {key} of {packed} is not that of the original {file}; remove it, then `make data`",
-            )
-        else:
-            content = _read(name, file)
-            size = struct.unpack(f">{content[3]}I", content[4 : 4 + 4 * content[3]])
-            array = np.frombuffer(content, np.uint8, offset=4 + 4 * len(size)).reshape(size)
-        found.append(array.reshape(len(array), -1) / np.float32(127.5) - 1 if key[0] == "x" else array.astype(np.int64))
+    found = []
+    for file in FILES[checks.one_of("data set", name, ("mnist", "fashion_mnist"))]:
+        content = _read(name, file)
+        size = struct.unpack(f">{content[3]}I", content[4 : 4 + 4 * content[3]])
+        array = np.frombuffer(content, np.uint8, offset=4 + 4 * len(size)).reshape(size)
+        found.append(array.reshape(len(array), -1) / np.float32(127.5) - 1 if array.ndim > 1 else array.astype(np.int64))
     return (found[0], found[1]), (found[2], found[3])
 
 

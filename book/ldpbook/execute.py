@@ -9,7 +9,6 @@ Long notebooks start first, so that no core waits for the last one. The expected
 here, or comes from ``durations.csv``.
 """
 
-import contextlib
 import csv
 import hashlib
 import importlib.metadata
@@ -24,7 +23,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
@@ -84,11 +82,6 @@ class Project:
 
     def executed(self, page: str, suffix: str = ".ipynb") -> Path:
         return self.build / "executed" / f"{page}{suffix}"
-
-    @property
-    def packages(self) -> tuple[Path, Path]:
-        """Return the folders of the two packages that pages import."""
-        return self.root / "ldpkit", self.root / "book" / "ldpbook"
 
     def html(self, page: str) -> Path:
         return self.build / "html" / f"{page}.html"
@@ -280,19 +273,6 @@ def shorten() -> None:
         tempfile.tempdir = os.environ["TMPDIR"] = short[0] if short else tempfile.gettempdir()
 
 
-@contextlib.contextmanager
-def _notes(place: Path, page: str) -> Iterator[None]:
-    """Print ldpkit's notes about damaged files after a page has run, so that they appear in the build and not on the page."""
-    place.touch()
-    os.environ["LDPKIT_NOTES"] = str(place)
-    try:
-        yield
-    finally:
-        del os.environ["LDPKIT_NOTES"]
-        for note in place.read_text(encoding="utf-8").splitlines():
-            print(f"damaged   {page}: {note}", file=sys.stderr, flush=True)
-
-
 def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: str | Path = "_build") -> float:
     """Execute one notebook and return its wall time; raise an error that names the failing cell."""
     import papermill
@@ -308,7 +288,10 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
     with tempfile.TemporaryDirectory() as folder:
         # sockets in a folder of their own: kernels that run side by side must not share names
         sockets = {"transport": "ipc", "connection_file": f"{folder}/kernel.json"}
-        with _notes(Path(folder, "notes"), page):
+        notes = Path(folder, "notes")  # of ldpkit, about damaged files: they appear in the build and not on the page
+        notes.touch()
+        os.environ["LDPKIT_NOTES"] = str(notes)
+        try:
             notebook = papermill.execute_notebook(
                 str(project.source(page)),
                 None,
@@ -320,6 +303,10 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
                 config=Config({"KernelManager": sockets, "NotebookClient": {"extra_arguments": ["--log-level=CRITICAL"]}}),
                 coalesce_streams=True,  # the number of pieces of a stream depends on the machine's load
             )
+        finally:
+            del os.environ["LDPKIT_NOTES"]
+            for note in notes.read_text(encoding="utf-8").splitlines():
+                print(f"damaged   {page}: {note}", file=sys.stderr, flush=True)
     seconds = time.perf_counter() - start
     for part in (notebook, *notebook.cells):  # times of this run would make equal results different
         part.metadata.pop("papermill", None)
@@ -348,30 +335,26 @@ def explain(error: Any) -> str:
 
 
 def merge_scoreboards(project: Project) -> "pd.DataFrame":
-    """Write ``_build/scoreboard.csv`` and ``_build/figures.csv``, and return the rows that differ without an explanation."""
+    """Write ``_build/scoreboard.csv``, and return the rows that differ without an explanation."""
     import pandas as pd
-
-    from . import figures
 
     found = [pd.read_csv(path) for page in project.notebooks() if (path := project.executed(page, ".csv")).exists()]
     if not found:
         return pd.DataFrame()
     board = pd.concat([table for table in found if len(table)], ignore_index=True)
     digests.replace(project.build / "scoreboard.csv", board.to_csv(index=False))
-    digests.replace(project.build / "figures.csv", figures.table(project.root, board).to_csv(index=False))
     print("scoreboard " + ", ".join(f"{n} {v}" for v, n in board["verdict"].value_counts().items()), flush=True)
     return board[board["verdict"] == "differs"]
 
 
 def merge_claims(project: Project) -> list[str]:
-    """Write ``_build/claims.csv``, and return the claims that lack a function or a page, or whose test cannot fail."""
+    """Write ``_build/claims.csv``, and return the claims that have no verdict though their page ran, or whose test cannot fail."""
     import pandas as pd
 
     from . import claims
 
     if not (project.root / "data" / "claims").is_dir():  # the book has no claims
         return []
-    wrong = claims.missing(project.root)
     pages = [page for page in project.notebooks() if project.executed(page).exists()]
     found = [pd.read_csv(path) for page in pages if (path := project.executed(page, ".claims.csv")).exists()]
     table = claims.merged(project.root, found)
@@ -380,8 +363,10 @@ def merge_claims(project: Project) -> list[str]:
     judged = {name for rows in found for name in rows["id"]}
     due = table[table["code"].notna() & ("book/" + table["page"].fillna("")).isin(pages) & ~table["id"].isin(judged)]
     asleep = table[table["found"].notna() & (table["mutant"].fillna("") == "")]
-    return (wrong + [f"{name}: its page ran and gave no verdict" for name in due["id"]]
-            + [f"{name}: no table under its negation turns its verdict" for name in asleep["id"]])  # fmt: skip
+    return [
+        *(f"{name}: its page ran and gave no verdict" for name in due["id"]),
+        *(f"{name}: no table under its negation turns its verdict" for name in asleep["id"]),
+    ]
 
 
 def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter: str = "") -> int:
@@ -395,7 +380,7 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
 
     shorten()
     project = Project(root)
-    chosen, shared, graph = load_scale(project, scale), project.digest(*SHARED), stored.Graph(*project.packages)
+    chosen, shared, graph = load_scale(project, scale), project.digest(*SHARED), stored.PACKAGE
     seconds = durations(project)
     todo = []
     for page in (page for page in project.notebooks() if page.startswith(f"book/{chapter}")):

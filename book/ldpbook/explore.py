@@ -89,10 +89,6 @@ def settings(name: str) -> list[tuple[Any, ...]]:
     return list(itertools.product(*GRIDS[name][1].values()))
 
 
-def _entry(name: str, setting: tuple[Any, ...]) -> Entry:
-    return GRIDS[name][0](*setting)
-
-
 def written(name: str, values: list[Entry]) -> str:
     """Return the script with a grid that a page loads, because a page that is opened as a file may not fetch data."""
     data = json.dumps({"axes": GRIDS[name][1], "values": values}, separators=(",", ":"))
@@ -110,6 +106,6 @@ def main() -> None:
     with ProcessPoolExecutor() as pool:
         for name in sys.argv[1:] or GRIDS:
             asked = settings(name)
-            values = list(pool.map(_entry, [name] * len(asked), asked, chunksize=4))
+            values = list(pool.map(GRIDS[name][0], *zip(*asked, strict=True), chunksize=4))
             (STATIC / f"{name}.data.js").write_text(written(name, values), encoding="utf-8")
             print(f"{name}: {len(asked)} settings")

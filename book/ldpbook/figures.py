@@ -9,6 +9,7 @@ import pandas as pd
 import yaml
 
 from .paper_values import AGREES, COLUMNS, CURVE, PRINTED, STAND_IN
+from .paper_values import items as items
 
 PAPERS = {"ldp_auditor": "LDP-Auditor", "refinement": "Attack-aware refinement", "kv_auditor": "KV-Auditor",
           "rad": "Reconstruction advantage", "ldp_sgd": "LDP-SGD and shuffle"}  # fmt: skip
@@ -27,11 +28,6 @@ SIGNS = {
 
 An item gets a tick only if a printed number or a digitised curve agrees at the paper's own setting.
 """
-
-
-def items(root: Path) -> pd.DataFrame:
-    """Return the figures and tables that the book regenerates, with their titles and pages."""
-    return pd.read_csv(root / "data" / "items.csv")
 
 
 def board(root: Path) -> pd.DataFrame:
@@ -96,14 +92,3 @@ def counted(rows: pd.DataFrame) -> dict[str, int]:
     found = {"printed": n.get("reproduced", 0), "code": n.get(AGREES, 0), "differ": differ.sum()}
     printed = differ & rows["published"].notna() & (rows["kind"] != STAND_IN)
     return {name: int(value) for name, value in (found | {"printed differ": printed.sum()}).items()}
-
-
-def table(root: Path, board: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each item: its state, how many numbers were compared at the paper's own setting, and how many agree."""
-    rows = []
-    for item in items(root).itertuples():
-        ours = board[board["item"] == item.item]
-        n = counted(ours)
-        agree, differ = n["printed"] + n["code"], n["differ"]
-        rows.append((item.item, state(ours), agree + differ, agree, differ, item.page))
-    return pd.DataFrame(rows, columns=["item", "state", "compared", "agree", "differ", "page"])

@@ -1,17 +1,19 @@
 """Extend Sphinx to show executed notebooks in place of their sources, and to fill in all generated parts of pages."""
 
-import csv
 import functools
+import itertools
 import json
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
 
 from . import (
     acronyms,
@@ -26,16 +28,34 @@ from . import (
     reading,
     scoreboard,
     searching,
-    symbols,
     takeaway,
-    twins,
 )
 from .execute import Project
 
 MUTANTS = Path("data") / "results" / "mutants.csv"
 _PHONE = 30  # length in characters of TeX
 _WORD = 24  # length of a piece of code that always fits on one line
-_STOP = re.compile(r"[,.;:!?)\]]+")
+_TEX = (
+    (r"frac(\d)(?=\d)", r"frac{\1}"),  # \frac12 is a half
+    (r"(\\(?:hat|bar) ?(?:\w|\\[a-z]+))(?=[_^])", r"\1{}"),  # an index stands beside the sign
+    (r"'", r"^\\prime "),
+    (r"(?<=[\w})]) ?(?=\\(?:ln|tanh|cosh)\b)", r"\\,"),
+)
+_MATHML = (
+    (r"\n *", ""),
+    (r'<mo stretchy="false">/', '<mo stretchy="false" lspace="0em" rspace="0em">/'),
+    (r"<mo>&ApplyFunction;</mo>(?!<mo)", '<mspace width="0.17em"></mspace>'),
+)
+"""Changes of formulas that docutils would not draw as TeX does."""
+_LOADED = {
+    "data-twin=": ("twin.css", "twin.js"),
+    "data-law=": ("laws.js",),
+    "data-quiz=": ("quiz.js",),
+    "data-board": ("board.css", "board.data.js", "board.js"),
+    'class="(answer docutils|evidence|gallery|drawn)"': ("reading.css", "reading.js"),
+    "data-explorer=": ("explore.css",),
+}
+"""Styles and scripts of the pages whose HTML has a part."""
 _ENTRANCE = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -71,21 +91,18 @@ def trust(project: Project) -> str:
     path = project.root / MUTANTS
     if not path.exists():
         return "No law has been broken yet: run `python -m ldpbook mutants --save`."
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
-    made, by = json.loads(path.with_suffix(".json").read_text()), Counter(row["witness"] or "nothing" for row in rows)
-    said = ", ".join(f"{word}: {n}" for word, n in by.most_common())
-    pages = len({row["page"] for row in rows})
-    minutes = sum(float(row["seconds"]) for row in rows) / 60
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    made, by = json.loads(path.with_suffix(".json").read_text()), rows["witness"].replace("", "nothing").value_counts()
+    said = ", ".join(f"{word}: {n}" for word, n in by.items())
     lines = []
-    for row in rows:
-        numbers = [f"{float(row[name]):.4g}" if row[name] else "" for name in ("run", "against")]
-        law, page = f"`{row['law'].removeprefix('ldpkit.')}`", f"[{row['page']}](/book/{row['page']}.ipynb)"
-        lines.append((law, f"`{row['change']}`", page, f"{row['witness']}: {row['at']}", *numbers))
+    for row in rows.itertuples():
+        numbers = [f"{float(x):.4g}" if x else "" for x in (row.run, row.against)]
+        law, page = f"`{row.law.removeprefix('ldpkit.')}`", f"[{row.page}](/book/{row.page}.ipynb)"
+        lines.append((law, f"`{row.change}`", page, f"{row.witness}: {row.at}", *numbers))
     head = ("law", "change", "page", "noticed by", "found", "held against")
     return (
-        f"{len(rows)} laws, {pages} pages. Noticed by {said}. The rows were made law by law, the last on {made['date']},"
-        f" in {minutes:.0f} minutes of a shared machine; `{made['command']}` makes all of them again:"
+        f"{len(rows)} laws, {rows['page'].nunique()} pages. Noticed by {said}. The rows were made law by law, the last on {made['date']},"
+        f" in {rows['seconds'].astype(float).sum() / 60:.0f} minutes of a shared machine; `{made['command']}` makes all of them again:"
         f" {{download}}`mutants.csv </{MUTANTS}>`.\n\n````{{dropdown}} **All of them**\n"
         f"{figures.listed((8, 4, 4, 8, 3, 3), head, lines, ':class: claims')}\n````"
     )
@@ -97,7 +114,7 @@ GENERATED: dict[str, Callable[[Project], str]] = {
     "kills": trust,
     "gallery": gallery.page,
     "acronyms": lambda _: acronyms.glossary(acronyms.table()),
-    "words": lambda _: acronyms.glossary(acronyms.words()),
+    "words": lambda _: acronyms.glossary(acronyms.table("words")),
     "execution": execution,
     "lessons": lessons.cards,
     "map": lessons.chart,
@@ -134,20 +151,20 @@ def _tidied(app: Sphinx, doctree: nodes.document, page: str) -> None:
             value.parent.remove(value)
 
 
-def _glued(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Keep a formula within a line together with the stop after it and the bracket before it."""
-    for formula in list(doctree.findall(nodes.math)):
-        parent, place = formula.parent, formula.parent.index(formula)
-        before, behind = (parent[at] if 0 <= at < len(parent) else None for at in (place - 1, place + 1))
-        whole = nodes.inline(classes=["glued"])
-        if isinstance(before, nodes.Text) and before.endswith("("):
-            whole += nodes.Text("(")
-            parent.replace(before, nodes.Text(before[:-1]))
-        parent.replace(formula, whole)
-        whole += formula
-        if isinstance(behind, nodes.Text) and (stop := _STOP.match(behind)):
-            whole += nodes.Text(stop.group())
-            parent.replace(behind, nodes.Text(behind[stop.end() :]))
+def _formula(translator: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML, which browsers draw without a script."""
+    tex, block = node.astext(), isinstance(node, nodes.math_block)
+    for pattern, better in _TEX:
+        tex = re.sub(pattern, better, tex)
+    drawn = tex2mathml(tex, as_block=block)
+    for pattern, better in _MATHML:
+        drawn = re.sub(pattern, better, drawn)
+    tag, before = "div" if block else "span", node.parent[: node.parent.index(node)]
+    joiner = "\u2060" if before and before[-1].astext().endswith("(") else ""  # no line ends with the bracket before a formula
+    scrolled = {"tabindex": "0"} if block or "long" in node["classes"] else {}
+    start = translator.starttag(node, tag, "", CLASS="math notranslate", **scrolled)
+    translator.body.append(f"{start}{joiner}{drawn}</{tag}>")
+    raise nodes.SkipNode
 
 
 def _whole(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
@@ -162,98 +179,47 @@ def _load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
     The scripts of thebe are removed, which is Jupyter Book's own way to run code in pages. They are added twice, which is an error
     in every browser's console, and they only run on machines of a third party.
     """
-    plain = symbols.replaced(context.get("body", ""), context.get("toc", ""))
-    if plain:
-        context["body"], context["toc"] = plain
     body, project = context.get("body", ""), Project.of(app)
     load: Any = functools.partial(app.add_js_file, loading_method="defer")
-    unused = ("thebe", "mathjax") if plain else ("thebe",)
     told = ((script, f"{script.filename} {script.attributes.get('body', '')}".lower()) for script in context["script_files"])
-    context["script_files"][:] = [script for script, text in told if not any(name in text for name in unused)]
+    context["script_files"][:] = [script for script, text in told if "thebe" not in text]
     live = doctree is not None and provenance.executed(project, page) is not None
     load("live.js", **({"data-page": f"{context['pathto']('_live/', resource=True)}{page}.json"} if live else {}))
-    if "data-twin=" in body:  # before the text, because the script draws what is seen first
-        app.add_css_file("twin.css")
-        app.add_js_file("twin.js")
-    if "data-law=" in body and "data-explorer=" not in body:
-        load("laws.js")
-    if "data-quiz=" in body:
-        load("quiz.js")
-    if "data-board" in body:
-        app.add_css_file("board.css")
-        load("board.data.js")
-        load("board.js")
-    if re.search('class="(answer docutils|evidence|gallery|drawn)"', body):
-        app.add_css_file("reading.css")
-        load("reading.js")
+    for pattern, names in _LOADED.items():
+        for name in names if re.search(pattern, body) else ():
+            if name.endswith(".css"):
+                app.add_css_file(name)
+            else:  # a twin draws what is seen first: its script runs before the text
+                app.add_js_file(name, loading_method=None if name == "twin.js" else "defer")
+    if body:
         context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its text is its name
     if parts := set(re.findall("data-(twin|explorer|board|package)", body)):
         app.add_js_file("base.js", priority=400, loading_method=None if "twin" in parts else "defer")
     for name in dict.fromkeys(re.findall(r'data-explorer="(\w+)"', body)):
-        app.add_css_file("explore.css")
         for script in ("laws.js", "explore.js", f"explore/{name}.data.js", f"explore/{name}.js"):
             if any((Path(app.confdir) / folder / script).exists() for folder in app.config.html_static_path):
                 load(script)
 
 
-def _files(app: Sphinx) -> Iterator[tuple[str, str | bytes]]:
-    """Yield the files that stand next to the pages, and the page at the site's address that leads to the first page.
+def _write(app: Sphinx, failure: Exception | None) -> None:
+    """Write the files that stand next to the pages, and the page at the site's address that leads to the first page.
 
     The page that Jupyter Book writes there names no icon, so that a browser would ask the server for one that does not exist.
     """
-    project = Project.of(app)
-    yield from provenance.files(app)
-    yield from twins.files(app)
-    if not app.config.ldpkit_variant:
-        yield lessons.SOLUTIONS, lessons.solutions(project)
-        yield scoreboard.SCRIPT, scoreboard.script(project.root)
-        yield from gallery.files(project)
-        yield from takeaway.files(project)
-    about = {"first": app.builder.get_target_uri(app.config.master_doc), "title": app.config.html_title}
-    yield "index.html", _ENTRANCE.format(icon=Path(app.config.html_favicon).name, **about)
-
-
-def _write(app: Sphinx, failure: Exception | None) -> None:
-    """Write all files that stand next to the pages."""
     if failure or app.builder.format != "html":
         return
-    for name, content in _files(app):
+    project = Project.of(app)
+    about = {"first": app.builder.get_target_uri(app.config.master_doc), "title": app.config.html_title}
+    made: list[Iterable[tuple[str, str | bytes]]] = [provenance.files(app)]
+    made.append([("index.html", _ENTRANCE.format(icon=Path(app.config.html_favicon).name, **about))])
+    if not app.config.ldpkit_variant:
+        made.append([(lessons.SOLUTIONS, lessons.solutions(project)), (scoreboard.SCRIPT, scoreboard.script(project.root))])
+        made += [gallery.files(project), takeaway.files(project)]
+    for name, content in itertools.chain.from_iterable(made):
         path = app.outdir / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     takeaway.lighten(app.outdir)
-
-
-def _parts(app: Sphinx, config: Any) -> None:
-    """Fold the parts of the contents, except for the one of the page at hand."""
-    config.html_theme_options["show_navbar_depth"] = 0
-
-
-def _contents(app: Sphinx, env: Any) -> None:
-    """Give the contents beside a page the titles of all pages, without their sections.
-
-    These are not shown. Sphinx would copy the sections of every page for every page, and then remove them.
-    """
-    titles = {page: toc.deepcopy() for page, toc in env.tocs.items()}
-    for toc in titles.values():
-        for item in [
-            item for item in toc.findall(nodes.list_item) if item.parent is not toc and not [*item.findall(addnodes.toctree)]
-        ]:
-            item.parent.remove(item)
-
-    def shorten(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-        toctree = context["toctree"]
-
-        def without_sections(**options: Any) -> Any:
-            whole, env.tocs = env.tocs, titles
-            try:
-                return toctree(**options)
-            finally:
-                env.tocs = whole
-
-        context["toctree"] = without_sections
-
-    app.connect("html-page-context", shorten, 100)  # before the theme
 
 
 def _shown(change: Callable[[Sphinx, nodes.document, str], None], variants: bool = False) -> Callable[..., None]:
@@ -267,22 +233,17 @@ def _shown(change: Callable[[Sphinx, nodes.document, str], None], variants: bool
 
 
 HANDLERS = (
-    ("config-inited", _parts, 500),
     ("source-read", _fill, 500),
     ("autodoc-process-docstring", _whole, 400),  # before napoleon
     ("env-updated", searching.name_pages, 500),
-    ("env-updated", _contents, 500),
     ("doctree-resolved", _shown(takeaway.offer), 400),  # before the foot of the page
     ("doctree-resolved", _shown(provenance.annotate, variants=True), 500),
-    ("doctree-resolved", _shown(twins.annotate, variants=True), 500),
     ("doctree-resolved", acronyms.explain, 500),
     ("doctree-resolved", searching.index_names, 500),
     ("doctree-resolved", _shown(lessons.head), 500),
     ("doctree-resolved", _tidied, 500),
-    ("doctree-resolved", _glued, 500),
     ("doctree-resolved", _shown(errata.mark), 600),  # after the line on what the page needs
     ("doctree-resolved", _shown(reading.arrange, variants=True), 900),  # after all that adds lines to a page
-    ("html-page-context", takeaway.heads, 500),
     ("html-page-context", _load, 500),
     ("build-finished", _write, 600),
 )
@@ -295,6 +256,7 @@ def setup(app: Sphinx) -> dict[str, str | bool]:
     app.add_directive("quiz", lessons.Quiz)
     app.add_directive("drawing", reading.Drawing)
     app.add_search_language(searching.English)
+    app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     app.add_js_file("sidebar.js", loading_method="defer")
     for event, handler, priority in HANDLERS:
         app.connect(event, handler, priority)

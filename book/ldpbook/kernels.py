@@ -17,7 +17,7 @@ from multiprocessing import process
 from typing import Any, NoReturn
 
 PREPARED = ("ipykernel.kernelapp", "myst_nb", "ldpbook.claims", "ldpbook.paper_audits", "ldpbook.paper_values", "ldpbook.plots",
-            "ldpbook.stored", "ldpbook.warm", "ldpkit.auditors", "ldpkit.mechanisms", "papermill", "scipy.stats")  # fmt: skip
+            "ldpbook.stored", "ldpkit.auditors", "ldpkit.mechanisms", "papermill", "scipy.stats")  # fmt: skip
 """Modules that the prepared process imports."""
 
 

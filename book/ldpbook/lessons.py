@@ -6,6 +6,7 @@ reader's browser computes it from the exact distributions at the moment of the c
 
 import ast
 import collections
+import contextlib
 import functools
 import html
 import json
@@ -59,14 +60,10 @@ def title(project: Project, page: str) -> str:
 
 def glued(notebook: dict[str, Any], name: str) -> float | None:
     """Return the number that an executed notebook glued under a name, or None."""
-    for cell in notebook["cells"]:
-        for output in cell.get("outputs", []):
-            if output.get("metadata", {}).get(_GLUED, {}).get("name") == name:
-                text = next(iter(output["data"].values()))
-                try:
-                    return float(ast.literal_eval("".join(text)))
-                except (ValueError, SyntaxError):
-                    return None
+    for output in (output for cell in notebook["cells"] for output in cell.get("outputs", [])):
+        if output.get("metadata", {}).get(_GLUED, {}).get("name") == name:
+            with contextlib.suppress(ValueError, SyntaxError):  # a text
+                return float(ast.literal_eval("".join(next(iter(output["data"].values())))))
     return None
 
 
@@ -139,15 +136,10 @@ def cards(project: Project) -> str:
     return "```{raw} html\n" + '<ul class="item-grid">\n' + "\n".join(lines) + "\n</ul>\n```"
 
 
-def captions(project: Project) -> dict[str, str]:
-    """Return for each page the caption of the contents below which it stands."""
-    parts = yaml.safe_load((project.root / "_toc.yml").read_text(encoding="utf-8"))["parts"]
-    return {chapter["file"]: part["caption"] for part in parts for chapter in part["chapters"]}
-
-
 def chart(project: Project) -> str:
     """Return a table, for every part of the contents, of the pages that each page needs."""
-    above = captions(project)
+    contents = yaml.safe_load((project.root / "_toc.yml").read_text(encoding="utf-8"))["parts"]
+    above = {chapter["file"]: part["caption"] for part in contents for chapter in part["chapters"]}
     parts = collections.defaultdict[str, list[tuple[str, ...]]](list)
     for page, said in needs(project.root).items():
         wanted = ", ".join(f"[{title(project, need)}](/{need})" for need in said["needs"]) or "nothing"

@@ -212,9 +212,9 @@ def _kinds(paper: str) -> dict[float, list[str]]:
     return {value: list(rows.unique()) for value, rows in kinds}
 
 
-def items() -> pd.DataFrame:
+def items(root: Path | None = None) -> pd.DataFrame:
     """Return the list of figures and tables that the book regenerates (``item``, ``title``, and the ``page`` of each)."""
-    return pd.read_csv(paths.data("items.csv"))
+    return pd.read_csv((root or paths.ROOT) / "data" / "items.csv")
 
 
 def has_columns(table: Any, names: Sequence[str]) -> None:

@@ -1,14 +1,22 @@
-"""Add to each built page how it was made: the source and data of every figure, and the run behind the page.
+"""Add to each built page how it was made: source, data and interactive twin of every figure, and the run behind the page.
 
 Facts of one run (when, how long, with which versions) come from the record next to the executed notebook. The notebook itself
 holds no such facts, so that equal runs give equal bytes.
+
+The **twin** of a figure that `plots.figure` drew is drawn by a script, with data from the executed notebook. The table and the
+options of the figure are stored there next to the picture, so that no page defines a figure twice. Small data stand in the page
+itself. Large data have a script of their own, which also works on a page opened as a file. It is loaded only when a reader comes
+near the figure.
 """
 
 import ast
+import csv
 import functools
 import html
 import importlib
+import io
 import json
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -22,6 +30,10 @@ from . import execute, parameters
 from .execute import Json, Project
 
 _IMAGE = "image/svg+xml"
+SPEC = "application/vnd.ldpkit.figure+json"  # media type in which ldpbook.plots stores the options of a figure
+CODED = ("panel", "series", "source")
+INLINE = 60_000
+"""Number of characters up to which the data of a twin stand in the page."""
 _NO_SOURCE = {"ldpbook.plots.use", "ldpbook.plots.show", "ldpbook.claims.judge", "ldpbook.paper_values.Scoreboard"}
 """Functions that only show or judge, and compute nothing that a figure draws."""
 
@@ -48,6 +60,17 @@ def code_cells(doctree: nodes.document) -> list[nodes.container]:
     return list(doctree.findall(lambda node: isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"))
 
 
+def _number(text: str) -> float | int | str | None:
+    """Return a value for JSON with the digits of the table, or its text if JSON has no such number, for example infinity."""
+    try:
+        value = float(text)
+    except ValueError:
+        return text or None
+    if not math.isfinite(value):
+        return None if math.isnan(value) else text
+    return int(value) if value.is_integer() and abs(value) < 1e15 else value
+
+
 class Drawn(NamedTuple):
     """A figure with a name: the index of its cell, and what is stored with it, by media type."""
 
@@ -63,6 +86,18 @@ class Drawn(NamedTuple):
     def table(self) -> str:
         """Return the table that the figure shows as CSV, or an empty text if it has none."""
         return "".join(self.data.get("text/csv", ""))
+
+    @property
+    def twin(self) -> Json | None:
+        """Return the data that the script draws: the options, the names, and the rows of the table with indices for names."""
+        if SPEC not in self.data or not self.table:
+            return None
+        rows = list(csv.reader(io.StringIO(self.table)))[1:]
+        names = {column: list(dict.fromkeys(row[i] for row in rows)) for i, column in enumerate(CODED)}
+        place = [{name: i for i, name in enumerate(known)} for known in names.values()]
+        coded = [[*(place[i][row[i]] for i in range(3)), *map(_number, row[3:])] for row in rows]
+        told = json.loads(json.dumps(self.data[SPEC]), parse_constant=lambda _: None)  # an end of an axis may be NaN
+        return {"spec": told, "names": names, "rows": coded}
 
 
 def figures(notebook: Json | None) -> Iterator[Drawn]:
@@ -101,10 +136,7 @@ def functions(notebook: Json) -> dict[int, list[str]]:
     for index, cell in enumerate(notebook["cells"]):
         if cell["cell_type"] != "code":
             continue
-        try:
-            tree = ast.parse(re.sub(r"^[%!].*$", "", "".join(cell["source"]), flags=re.M))
-        except SyntaxError:
-            continue
+        tree = ast.parse(re.sub(r"^[%!].*$", "", "".join(cell["source"]), flags=re.M))
         bound |= _imports(tree)
         said = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))]
         parts = [text.partition(".") for text in said if re.fullmatch(r"[\w.]+", text)]
@@ -203,6 +235,40 @@ def _variant(app: Sphinx, page: str) -> str:
     return f'<aside class="variant" aria-label="Your variant"><p><strong>Your variant of this page</strong></p>{changed}{said}</aside>'
 
 
+def called(page: str, name: str) -> str:
+    """Return the name of a twin, which is unique in the whole book."""
+    return f"{page.removeprefix('book/')}/{name}"
+
+
+def written(found: Json) -> str:
+    """Return data as text that may stand in a page and in a script."""
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+
+
+def element(page: str, name: str, found: Json) -> str:
+    """Return the HTML of a twin that stands next to the picture in the page."""
+    panels = len(found["names"]["panel"])  # number of rows that the script draws on a wide screen and on a phone
+    room = f"--rows: {math.ceil(panels / min(panels, found['spec'].get('columns', panels)))}; --narrow: {math.ceil(panels / 2)}"
+    where, text = f'data-twin="{html.escape(called(page, name))}" style="{room}"', written(found)
+    if len(text) > INLINE:
+        return f'<div {where} data-src="{"../" * page.count("/")}_figures/{name}.js"></div>'
+    return f'<div {where}><script type="application/json">{text}</script></div>'
+
+
+def twins(app: Sphinx, page: str) -> dict[str, Json]:
+    """Return the twins of a page by their names; a variant has the book's twins, which take the variant's values into their axes."""
+    book, found = Project(app.srcdir), {}
+    whole = executed(book, page) if app.config.ldpkit_variant and book.html(page).exists() else None
+    books = {figure.name: figure.twin for figure in figures(whole)}
+    for figure in figures(executed(Project.of(app), page)):
+        twin, drawn = figure.twin, books.get(figure.name)
+        if twin and drawn and drawn["rows"] and twin["rows"]:
+            twin = drawn | {"run": {"csv": figure.table, "label": app.config.ldpkit_variant}}
+        if twin:
+            found[figure.name] = twin
+    return found
+
+
 def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Add an anchor to every code cell, source and files to every figure, and the foot to every page of a notebook."""
     project = Project.of(app)
@@ -210,6 +276,7 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
     if notebook is None:
         return
     drawn, used = {figure.cell: figure for figure in figures(notebook)}, functions(notebook)
+    twin = twins(app, page)
     for cell in code_cells(doctree):
         index = cell["cell_index"]
         cell["ids"].append(f"cell-{index}")
@@ -217,6 +284,8 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
             if app.config.ldpkit_variant:
                 cell.append(raw(_beside(app, page, notebook, drawn[index])))
             cell.append(raw(_made_by(app, page, used, drawn[index])))
+            if (name := drawn[index].name) in twin and (figure := next(cell.findall(nodes.figure), None)):
+                figure.insert(1, raw(element(page, name, twin[name])))
     top = next(doctree.findall(nodes.section), doctree)
     top.append(raw(_run_record(page, notebook, execute.record(project, page), bool(app.config.ldpkit_variant))))
     if app.config.ldpkit_variant:
@@ -238,4 +307,7 @@ def files(app: Sphinx) -> Iterator[tuple[str, str]]:
             yield f"_figures/{figure.name}.svg", figure.svg
             if figure.table:
                 yield f"_figures/{figure.name}.csv", figure.table
+        for name, found in twins(app, page).items():
+            if len(text := written(found)) > INLINE:
+                yield f"_figures/{name}.js", f"ldpkit.twin.bring({json.dumps(called(page, name))}, {text});\n"
         yield f"_executed/{page}.ipynb", project.executed(page).read_text(encoding="utf-8")

@@ -1,8 +1,11 @@
 """Make the files of a release (sources, wheel and book), or one file for a machine without a network, from the last commit.
 
-The sources are built and checked in a folder and an environment of their own. Every phrase of the letters to maintainers is
-compared with them and with the built site (`letters.py`). Without the letters nobody knows whether the release reveals a finding.
-In that case the same files are written to a folder of another name, and the program ends with an error.
+The sources are built and checked in a folder and an environment of their own. Every phrase of an unpublished letter to maintainers
+is compared with them and with the built site. Without the letters nobody knows whether the release reveals a finding. In that case
+the same files are written to a folder of another name, and the program ends with an error.
+
+The letters lie outside this repository, in the folder that the environment variable ``LDPKIT_LETTERS`` names. Each letter is a
+file ``PACKAGE.md``, whose front matter states what is withheld until when.
 
 The file for a machine without a network also has everything that is installed. That machine needs make, the same version of
 Python, the same system and the same processor. If there is a folder ``wheels``, `make` installs from it alone.
@@ -11,28 +14,144 @@ Python, the same system and the same processor. If there is a folder ``wheels``,
 import datetime
 import gzip
 import hashlib
+import html
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
+import yaml
 from packaging.markers import Marker
 
-from . import letters, paths, supply
+from . import paths, reproduce, supply
 from .build import epoch
 from .execute import SCALE, fresh
 
 ROOT = paths.ROOT
+DAYS = 90
+"""Days that maintainers have, counted from the day on which their letter was sent."""
+RUN = 8
+"""Number of consecutive words shared by a letter and a text that is not taken for a coincidence."""
+FIELDS: dict[str, list[Any]] = {
+    "published": [bool],
+    "sent": [datetime.date, type(None)],
+    "release": [str],
+    "clients": [list],
+    "words": [list],
+}
 NOTE = """\
 This archive has the sources and everything that is installed, for Python {version} on {system}. No network is needed:
 
     tar xf {name} && cd ldpkit && make book
 """
+
+
+@dataclass(frozen=True)
+class Letter:
+    """One letter: its name, the entries of its front matter, and its text."""
+
+    name: str
+    published: bool
+    sent: datetime.date | None
+    release: str
+    clients: list[str]
+    words: list[str]
+    body: str
+
+    @property
+    def script(self) -> str:
+        """Return the program in the letter that shows the finding."""
+        return "".join(re.findall(r"^```python\n(.*?)^```$", self.body, flags=re.M | re.S))
+
+    @property
+    def runs(self) -> set[str]:
+        """Return all runs of consecutive words of the letter, without its import lines."""
+        text = re.sub(r"^(```.*|(import|from) .*)$", "", self.body, flags=re.M)
+        return runs(words(text)) | runs(words(text, markup=False))
+
+    def state(self, today: datetime.date) -> str:
+        """Return in words whether the finding may be published, as far as the days since the letter decide it."""
+        if self.published:
+            return "published"
+        if self.sent is None:
+            return "not sent"
+        left = (self.sent + datetime.timedelta(DAYS) - today).days
+        return f"sent {self.sent}, " + (f"{left} days left" if left > 0 else f"{DAYS} days are over")
+
+
+def letters(folder: str | None = None) -> list[Letter]:
+    """Return the letters of a folder, by default of the one that ``LDPKIT_LETTERS`` names; without a folder there are none.
+
+    The program ends if the folder has no letters, or if the front matter of a letter is wrong.
+    """
+    folder = os.environ.get("LDPKIT_LETTERS", "") if folder is None else folder
+    if not folder:
+        return []
+    paths = sorted(Path(folder).glob("*.md"))
+    if not paths:
+        raise SystemExit(f"LDPKIT_LETTERS must name a folder with letters (*.md), got {folder!r}")
+    return [_letter(path) for path in paths]
+
+
+def _letter(path: Path) -> Letter:
+    _, front, body = [*path.read_text().split("---\n", 2), "", ""][:3]
+    try:
+        said: Any = yaml.safe_load(front)
+    except yaml.YAMLError as error:
+        raise SystemExit(f"{path}: its front matter cannot be read: {error}") from None
+    if not isinstance(said, dict) or set(said) != set(FIELDS):
+        raise SystemExit(f"{path}: its front matter must say {', '.join(FIELDS)}, got {front!r}")
+    wrong = [name for name, kinds in FIELDS.items() if type(said[name]) not in kinds or said[name] == []]
+    if wrong:
+        raise SystemExit(f"{path}: {wrong[0]} cannot be {said[wrong[0]]!r}")
+    return Letter(path.stem, body=body, **said)
+
+
+def words(text: str, markup: bool = True) -> list[str]:
+    """Return the words of a text without the markup of tables and notebooks; with `markup` false, ``<`` begins no tag."""
+    text = html.unescape(re.sub(r"<[^>]*>", " ", text) if markup else text)
+    return re.findall(r"[^\W_]+", re.sub(r"\\n", " ", text).lower())
+
+
+def runs(words: list[str]) -> set[str]:
+    return {" ".join(words[i : i + RUN]) for i in range(len(words) - RUN + 1)}
+
+
+def texts(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a file, or of every file in an archive, with their names."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                yield f"{path}: {name}", archive.read(name).decode(errors="replace")
+    else:
+        yield str(path), path.read_bytes().decode(errors="replace")
+
+
+def found(letters: list[Letter], *folders: Path) -> list[str]:
+    """Return the places in files of folders where a phrase of an unpublished letter stands: file, letter and phrase."""
+    kept = [letter for letter in letters if not letter.published]
+    long = {run: letter.name for letter in kept for run in letter.runs}
+    short = {" ".join(words(word)): letter.name for letter in kept for word in letter.words}
+    hits = []
+    for path in sorted(path for folder in folders for path in folder.rglob("*") if path.is_file()):
+        for name, text in texts(path):
+            seen = set()
+            for markup in (True, False):  # ``<`` may begin a tag of a page, or be a comparison in a program
+                said = words(text, markup)
+                whole = f" {' '.join(said)} "
+                seen |= {phrase for phrase in short if f" {phrase} " in whole} | (long.keys() & runs(said))
+            hits += [f"{name}: {phrase!r} of the letter {(short | long)[phrase]}" for phrase in sorted(seen)]
+    return hits
 
 
 def unpacked(root: Path, place: Path) -> Path:
@@ -99,16 +218,16 @@ def packages(tree: Path, target: Path, date: int) -> list[Path]:
         return [packed(made / "sources", target / sources.name, date), Path(shutil.copy(wheel, target / wheel.name))]
 
 
-def book(tree: Path, scale: str) -> Path:
+def book(tree: Path, scale: str, jobs: str = "") -> Path:
     """Build the book in a tree, with an environment, stores and caches of its own, and return the folder of its site."""
-    if subprocess.run(["make", "book", f"SCALE={scale}"], cwd=tree, env=fresh(tree)).returncode:
-        raise SystemExit(f"The book could not be built in {tree}: nothing was released")
+    if subprocess.run(["make", "book", f"SCALE={scale}", f"JOBS={jobs}"], cwd=tree, env=fresh(tree)).returncode:
+        raise SystemExit(f"The book could not be built in {tree}")
     return tree / "_build" / "html"
 
 
-def checked(kept: list[letters.Letter], *folders: Path) -> None:
+def checked(kept: list[Letter], *folders: Path) -> None:
     """End the program if a file in the folders contains a phrase of an unpublished letter."""
-    if hits := letters.found(kept, *folders):
+    if hits := found(kept, *folders):
         raise SystemExit("\n".join([*hits, f"{len(hits)} phrases of letters that are not published: nothing was released"]))
 
 
@@ -127,7 +246,7 @@ def main(scale: str, alone: bool) -> None:
             made = packages(unpacked(ROOT, Path(place)), ROOT / "_build" / "dist", int(epoch(ROOT)))
         print(sums(made), end="")
         return
-    kept = letters.read()
+    kept = letters()
     target = ROOT / "_build" / ("release" if kept else "draft")
     shutil.rmtree(target, ignore_errors=True)
     date = int(epoch(ROOT))
@@ -190,3 +309,31 @@ def bundle() -> None:
             archive.add(wheels, "ldpkit/wheels", filter=plain)
         unfinished.replace(target)
     print(f"{target.relative_to(ROOT)}: {target.stat().st_size / 1e6:.0f} MB")
+
+
+def read_out() -> None:
+    """Run the script of every letter whose release is installed; the output is for the person at the keyboard only."""
+    for letter in letters():
+        folder = ROOT / "_build" / "packages" / letter.release
+        print(f"\n{letter.name}: {letter.state(datetime.date.today())}", flush=True)
+        if folder.exists():
+            environment = os.environ | {"PYTHONPATH": str(folder)}
+            subprocess.run([sys.executable, "-c", letter.script], env=environment, check=True)
+
+
+@click.command()
+@SCALE
+def twice(scale: str) -> None:
+    """Build the last commit twice, in two folders, with one and with two notebooks at a time, and compare every file."""
+    place = ROOT / "_build" / "reproduce"
+    shutil.rmtree(place, ignore_errors=True)
+    os.environ["SOURCE_DATE_EPOCH"] = epoch(ROOT)
+    folders = {place / "one": "1", place / "another folder, with a longer name": "2"}
+    first, second = (book(unpacked(ROOT, folder), scale, jobs).parent for folder, jobs in folders.items())
+    common, unequal = reproduce.differences(first, second)
+    allowed = reproduce.excused((first, second), unequal)
+    for name in unequal:
+        print(f"{'may differ' if name in allowed else 'DIFFERS   '}  {name}")
+    wrong = [name for name in unequal if name not in allowed]
+    print(f"{common} files in both, {len(unequal)} unequal, {len(wrong)} of them should not be; they stay in {place}")
+    sys.exit(bool(wrong))

@@ -1,6 +1,4 @@
-"""Compare the results of builds: of two clones of one commit, and of a build with those of the release.
-
-The two clones lie in different folders and execute one and two notebooks at a time.
+"""Compare the results of builds: of two folders with one commit (`release.reproduce`), and of a build with those of the release.
 
 All files of the two sites, the executed notebooks and the tables of comparisons, claims and figures must be equal byte for byte.
 Three sorts of pages are excepted. One page reports when and how long the build ran, and one figure has times as its subject. Some
@@ -15,14 +13,9 @@ millionth of themselves. Times are left out.
 """
 
 import filecmp
-import os
-import shutil
-import subprocess
 import sys
-import time
 from pathlib import Path
 
-import click
 import numpy as np
 import pandas as pd
 
@@ -70,42 +63,6 @@ def excused(builds: tuple[Path, ...], names: list[str]) -> set[str]:
         if name.startswith(("html/_figures/", "html/_images/")) and any(Path(name).stem in s for s in shown)
     }
     return {name for name in names if name in {*TIMES, *FOLLOWING, *parts, *own}}
-
-
-def build(root: Path, commit: str, place: Path, scale: str, jobs: int) -> Path:
-    """Clone one commit of `root` to `place`, build its book there with stores of its own, and return the build folder."""
-    subprocess.run(["git", "clone", "-q", "--no-hardlinks", str(root), str(place)], check=True)
-    subprocess.run(["git", "checkout", "-q", "--detach", commit], cwd=place, check=True)
-    start = time.perf_counter()
-    done = subprocess.run(
-        ["make", "book", f"SCALE={scale}", f"JOBS={jobs}"], cwd=place, env=execute.fresh(place), capture_output=True, text=True
-    )
-    if done.returncode:
-        raise SystemExit(f"{done.stdout[-3000:]}{done.stderr[-3000:]}\nThe book could not be built in {place}")
-    print(f"built     {place.name} with {jobs} at a time in {(time.perf_counter() - start) / 60:.1f} minutes", flush=True)
-    return place / "_build"
-
-
-@click.command()
-@execute.SCALE
-def main(scale: str) -> None:
-    """Build the last commit twice, in two folders, and compare every file."""
-    root = paths.ROOT
-    place = root / "_build" / "reproduce"
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
-    first = build(root, commit, place / "one", scale, 1)
-    second = build(root, commit, place / "another folder, with a longer name", scale, 2)
-    common, unequal = differences(first, second)
-    allowed = excused((first, second), unequal)
-    for name in unequal:
-        print(f"{'may differ' if name in allowed else 'DIFFERS   '}  {name}")
-    wrong = [name for name in unequal if name not in allowed]
-    print(
-        f"{common} files in both, {len(unequal)} unequal, {len(wrong)} of them should not be; they stay in {os.path.relpath(place)}"
-    )
-    sys.exit(bool(wrong))
 
 
 def stored(board: pd.DataFrame) -> pd.DataFrame:

@@ -42,8 +42,6 @@ figcaption, small {{ font-size: 0.6em; line-height: 1.3; }} p, ul {{ margin: 0; 
 footer {{ margin-top: auto; font-size: 0.5em; color: #4a5563; }}
 a {{ color: #0b5394; }}
 </style>
-<script>window.MathJax = {{"startup": {{"typeset": true}}}};</script>
-<script defer src="../html/_static/mathjax/tex-chtml.js"></script>
 </head>
 <body>
 <div class="reveal"><div class="slides">

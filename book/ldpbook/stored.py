@@ -1,10 +1,10 @@
 """Run sweeps whose finished cells are stored, and reused as long as everything on which they depend is unchanged.
 
 `Graph` finds the files on which a piece of code depends. It follows the imports of a source text through the packages and through
-helper files in the same folder. A module counts as a whole. An ``__init__`` file only collects names from many modules, and is
-followed name by name. For example, a page about key-value mechanisms does not depend on the gradient mechanisms that are exported
-next to them. Where a name cannot be followed, everything in that package counts. That happens if a package is used as a value, or
-if its ``__init__`` does not bind the name.
+helper files in the same folder. A module counts as a whole. A name that an ``__init__`` file imports leads to the module that
+defines the name. For example, a page about key-value mechanisms does not depend on the gradient mechanisms that are exported next
+to them. Where a name cannot be followed, everything in that package counts. That happens if a package is used as a value, or if
+its ``__init__`` defines the name itself.
 
 Tests hold the packages to the two assumptions that make this safe. An import of a module changes nothing but the module's own
 names. No module imports another one by a computed name, except a reader's own client.
@@ -125,9 +125,6 @@ class Graph:
     def _is_package(self, module: str) -> bool:
         return module in self.modules and self.modules[module].name == "__init__.py"
 
-    def _package(self, module: str) -> str:
-        return module if self._is_package(module) else module.rpartition(".")[0]
-
     def _imports(self, tree: ast.AST, package: str, folder: Path | None) -> Iterator[tuple[str, Node]]:
         """Yield every name that an import binds, with what it is bound to."""
         for node in ast.walk(tree):
@@ -164,39 +161,14 @@ class Graph:
 
     def _next(self, module: str, wanted: str | None) -> list[Node]:
         """Return what a module, or one name of an ``__init__``, depends on directly."""
-        tree = ast.parse(self.read(self.modules[module]))
-        if wanted is None:
-            below = [(other, None) for other in self.modules if other.startswith(f"{module}.")]
-            return [*self._needs(tree, self._package(module), None), *below]
         if f"{module}.{wanted}" in self.modules:
             return [(f"{module}.{wanted}", None)]
-        imported = list(self._imports(tree, module, None))
-        found: list[Node] = []
-        todo, seen = [wanted], set()
-        while todo:
-            name = todo.pop()
-            if name not in seen:
-                seen.add(name)
-                sources = [node for other, node in imported if other == name]
-                makers = [statement for statement in tree.body if name in _bound(statement)]
-                if name == wanted and not makers and not sources:
-                    return [(module, None)]
-                found += sources
-                todo += [part for statement in makers for names in used(statement) for part in names]
-        return found
-
-
-def _bound(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement of a module's top level may bind or change."""
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        return set()
-    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-        return {statement.name}
-    if isinstance(statement, ast.Expr):  # a call may change whatever it names
-        return set() if isinstance(statement.value, ast.Constant) else used(statement)[0] | set(used(statement)[1])
-    inner = {id(name) for node in ast.walk(statement) if isinstance(node, ast.comprehension) for name in ast.walk(node.target)}
-    stored = [node for node in ast.walk(statement) if isinstance(node, ast.Name) and id(node) not in inner]
-    return {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+        tree = ast.parse(self.read(self.modules[module]))
+        package = module if self._is_package(module) else module.rpartition(".")[0]
+        if wanted is None:
+            below = [(other, None) for other in self.modules if other.startswith(f"{module}.")]
+            return [*self._needs(tree, package, None), *below]
+        return [node for name, node in self._imports(tree, package, None) if name == wanted] or [(module, None)]
 
 
 def used(tree: ast.AST) -> tuple[set[str], dict[str, set[str]]]:

@@ -57,11 +57,6 @@ PARTS = {
         Part("Font Awesome Free", "%40fortawesome/fontawesome-free", "6.5.2", "CC-BY-4.0 AND OFL-1.1 AND MIT"),
     ],
     "sphinx-copybutton": [Part("clipboard.js", "clipboard", "2.0.8", "MIT")],
-    "sphinx-mathjax-offline": [
-        Part("MathJax", "mathjax", "3.2.2", "Apache-2.0"),
-        Part("Speech Rule Engine", "speech-rule-engine", "4.0.6", "Apache-2.0"),
-        Part("mhchemParser", "mhchemparser", "4.1.1", "Apache-2.0"),
-    ],
 }  # fmt: skip
 """Works of others that locked releases add to the site, by release."""
 

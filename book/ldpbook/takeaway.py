@@ -1,11 +1,10 @@
-"""Write the files that a reader takes away: one zip for each paper, and text and picture for links to a page.
+"""Write the files that a reader takes away: one zip for each paper, and the pictures of figures.
 
 The zips have the same bytes for the same book, because entries are in order and have one fixed date.
 """
 
 import base64
 import functools
-import html
 import io
 import re
 import zipfile
@@ -23,7 +22,6 @@ from .execute import Project
 
 FOLDER, _PNG = "_papers", "image/png"
 _DATE = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip can store
-_LONG = 180  # number of characters of a description
 COLUMNS = {
     "panel": "facet of the figure",
     "series": "what is joined by one line or has one hue",
@@ -146,48 +144,6 @@ def offer(app: Sphinx, doctree: nodes.document, page: str) -> None:
         next(doctree.findall(nodes.section)).append(provenance.raw(line))
 
 
-def _first(project: Project, page: str) -> str:
-    """Return the picture for links to a page: its first figure, else its chapter's, else the book's, else an empty text."""
-    near = [page, *(p for p in project.notebooks() if p.rpartition("/")[0] == page.rpartition("/")[0]), *project.notebooks()]
-    for other in near:
-        for name in pictures(provenance.executed(project, other)):
-            return name
-    return ""
-
-
-def described(doctree: nodes.document) -> str:
-    """Return the first sentences of a page, without formulas."""
-    for paragraph in doctree.findall(nodes.paragraph):
-        if isinstance(paragraph.parent, (nodes.section, nodes.document)):
-            text = " ".join(re.sub(r"\s+", " ", paragraph.astext().replace("\\varepsilon", "ε").replace("\\", "")).split())
-            if len(text) > 40:
-                return text if len(text) <= _LONG else text[: _LONG - 1].rpartition(" ")[0] + "…"
-    return ""
-
-
-def heads(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Add title, description and picture of a page for previews of links, with full addresses if the host is known
-    (html_baseurl).
-    """
-    if doctree is None or app.config.ldpkit_variant:
-        return
-    base = app.config.html_baseurl.rstrip("/") + "/" if app.config.html_baseurl else ""
-    project, said = Project.of(app), described(doctree)
-    tags = {
-        "og:type": "article",
-        "og:site_name": app.config.project or app.config.html_title,
-        "og:title": re.sub(r"<[^>]+>", "", context["title"]),
-    }
-    if said:
-        tags["og:description"] = said
-    if picture := _first(project, page):
-        tags["og:image"] = (base or "../" * page.count("/")) + f"_figures/{picture}.png"
-    lines = [f'<meta property="{name}" content="{html.escape(text)}">' for name, text in tags.items()]
-    if said:
-        lines.append(f'<meta name="description" content="{html.escape(said)}">')
-    context["metatags"] = context.get("metatags", "") + "\n".join(lines)
-
-
 def files(project: Project) -> Iterator[tuple[str, bytes]]:
     """Yield the zips and pictures, which stand next to the pages."""
     yield from ((f"{FOLDER}/{paper}.zip", archive(project, paper)) for paper in figures.PAPERS)
@@ -199,18 +155,14 @@ def lighten(out: Path) -> None:
     """Remove files of the theme that no page needs, and name its arrows at sections, which have no name for a screen reader.
 
     These are the icons as a script, since the style sheet has the same icons as a font. They are also the fonts in their second
-    format, the maps for developers of the theme, and the forms of MathJax that no page loads. Pages other than the search page no
-    longer load the index of the search.
+    format, and the maps for developers of the theme. Pages other than the search page no longer load the index of the search.
     """
-    loaded: set[str] = set()
     for path in out.rglob("*.html"):
         text = path.read_text(encoding="utf-8").replace("<summary><span", '<summary aria-label="Pages of this section"><span')
-        loaded |= set(re.findall(r"/mathjax/([\w-]+\.js)", text))
         unused = r"scripts/fontawesome\.js" + r"|searchtools\.js|language_data\.js|searchindex\.js" * (
             path != out / "search.html"
         )
         path.write_text(re.sub(rf'[ \t]*<script[^>]* src="[^"]*(?:{unused})[^"]*"></script>\n?', "", text), encoding="utf-8")
-    static = out / "_static"
-    patterns = ("**/*.map", "**/fontawesome.js*", "**/vendor/fontawesome/webfonts/*.ttf", "mathjax/*-*.js")
-    for path in {path for pattern in patterns for path in static.glob(pattern) if path.name not in loaded}:
-        path.unlink()
+    for pattern in ("*.map", "fontawesome.js*", "webfonts/*.ttf"):
+        for path in (out / "_static").rglob(pattern):
+            path.unlink(missing_ok=True)

@@ -149,11 +149,8 @@ def _p_value(ours: tuple[float, float], n: int, theirs: tuple[float, float], m: 
         loss = [math.log((first + 0.5) / (second + 0.5)) for first, second in (ours, theirs)]
         spread = sum(1 / (count + 0.5) for count in (*ours, *theirs)) - 2 / (n + 0.5) - 2 / (m + 0.5)
         return float(2 * scipy.stats.norm.sf(abs(loss[0] - loss[1]) / math.sqrt(spread)))
-    tails = []
-    for one, two in zip(ours, theirs, strict=True):
-        law = scipy.stats.hypergeom(n + m, one + two, n)
-        tails.append(4 * min(law.cdf(one), law.sf(one - 1)))  # two sides of two rates
-    return min(1.0, *map(float, tails))
+    tables = ([[one, n - one], [two, m - two]] for one, two in zip(ours, theirs, strict=True))
+    return min(1.0, *(2 * scipy.stats.fisher_exact(table).pvalue for table in tables))  # two rates
 
 
 def compared(found: pd.DataFrame, level: float = 0.01) -> pd.DataFrame:

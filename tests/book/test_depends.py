@@ -41,11 +41,11 @@ TOY = {
     "other.py": "",
     "pick.py": "from .room import a_thing",
     "whole.py": "from . import room\nroom.register(room)",
-    "part.py": "from . import room as r\nr.table['a']\nr.low",
+    "part.py": "from . import room as r\nr.a_thing\nr.low",
+    "own.py": "from . import room as r\nr.NAMES",
     "room/__init__.py": (
         "from ..low import low\nfrom .a import a_thing\nfrom .b import b_thing as bee, unused\n"
-        "NAMES = [x for x in (bee,)]\nNAMES += [bee]\n"
-        "table = {x: 0 for x in (a_thing,)}\nloud = {}\nloud.update(other=bee)\n"
+        "NAMES = [bee]\n"
     ),
     "room/a.py": "a_thing = 'a'",
     "room/b.py": "from ..other import *\nb_thing = unused = 'b'",
@@ -61,9 +61,7 @@ REACHED = {
     "from toy.room import a_thing": A,
     "from toy.room import low": ["room/__init__.py", "low.py"],
     "from toy.room import bee": B,
-    "from toy.room import NAMES": B,
-    "from toy.room import table": A,
-    "from toy.room import loud": B,
+    "from toy.room import NAMES": ROOM,
     "from toy.room import a": A,
     "from toy.room import *": ROOM,
     "from toy.room import made_by_magic": ROOM,
@@ -71,6 +69,7 @@ REACHED = {
     "from toy import room\nprint(room.a_thing, room)": ROOM,
     "def f():\n    from toy import pick": ["pick.py", *A],
     "from toy import part": ["part.py", *A, "low.py"],
+    "from toy import own": ["own.py", *ROOM],
     "from toy import whole": ["whole.py", *ROOM],
     "from helper import x": ["../helper.py", "../second.py", "room/__init__.py", "low.py"],
     "import toy.low": [name for name in TOY if name != "__init__.py" and ".." not in name],

@@ -2,9 +2,9 @@
 
 import json
 
+import language
 import pytest
 
-from ldpbook import language
 from ldpbook.paths import ROOT
 
 # what docstrings and comments of ldpkit may hold; these numbers only fall

@@ -127,7 +127,7 @@ def test_the_bill_of_materials_names_what_releases_bring_into_the_site():
         said = {found for path in scripts for found in version.findall(path.read_text())}
         assert said == {p["version"] for p in components[name] if "version" in p}, name
     names = {part["name"] for parts in components.values() for part in parts}
-    assert {"Bootstrap", "MathJax", "Font Awesome Free"} <= names
+    assert {"Bootstrap", "Font Awesome Free"} <= names
     notice = " ".join((ROOT / "NOTICE").read_text().split())
     assert [name for name in names if name not in notice] == []
 

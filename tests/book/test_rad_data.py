@@ -59,11 +59,6 @@ def mirror(tmp_path, monkeypatch, originals):
         for name, contents in files.items()
     }
     monkeypatch.setattr(datasets, "FILES", known)
-    monkeypatch.setattr(
-        datasets,
-        "_UNPACKED",
-        {name: hashlib.sha256(idx(a)).hexdigest() for name, a in arrays.items()},
-    )
     monkeypatch.setenv("LDPKIT_DATA", str(tmp_path / "data"))
     with ThreadingHTTPServer(
         ("127.0.0.1", 0), functools.partial(Quiet, directory=tmp_path / "served")
@@ -161,18 +156,6 @@ def test_a_server_without_the_file_or_no_server_at_all(mirror, monkeypatch):
         ),
     ):
         datasets.download("mnist", base="http://127.0.0.1:1")
-
-
-def test_mnist_in_another_container_is_known_by_its_content(mirror, originals):
-    arrays = dict(zip(("x_train", "y_train", "x_test", "y_test"), originals[0].values()))
-    (mirror / "data").mkdir()
-    np.savez(mirror / "data" / "mnist.npz", **arrays)
-    assert datasets.images("mnist")[1][1].tolist() == [7, 2]
-    np.savez(mirror / "data" / "mnist.npz", **arrays | {"y_train": np.uint8([5, 0, 3])})
-    with pytest.raises(
-        ValueError, match="array y_train of .*mnist.npz is not that of the original train-labels"
-    ):
-        datasets.images("mnist")
 
 
 def test_embedded_data():

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ldpbook import check_pages, execute, page, parameters, provenance
+from ldpbook import build, execute, page, parameters, provenance
 
 ROOT = Path(__file__).parents[2]
 
@@ -294,6 +294,6 @@ def test_links_that_lead_nowhere_are_found_without_the_network(tmp_path):
         '<p id="here"><i id="here"></i><a href="a/x.html"></a><a href="a/x.html#gone"></a>'
         '<a href="no.csv"></a><a href="mailto:x"></a>'
     )
-    found = check_pages.broken_links(tmp_path)
+    found = build.broken_links(tmp_path)
     assert len(found) == 3 and all(said.startswith("y.html ") for said in found)
     assert [w for w, said in zip(("here", "a/x.html#gone", "no.csv"), found) if w not in said] == []

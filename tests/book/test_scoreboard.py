@@ -126,16 +126,3 @@ def test_only_a_printed_number_or_a_curve_on_its_own_setting_begins_with_reprodu
         earned = v == "reproduced" and k in KINDS[:2] and h != "timing"
         state = figures.state(rows_of((v, k, h, True)))
         assert state.startswith("reproduced") == earned, (v, k, h)
-
-
-def test_the_figures_of_a_build_are_counted(tmp_path):
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "items.csv").write_text(
-        "item,title,page\nrad/fig1,One,rad/one\nrad/fig2,Two,rad/two\n"
-    )
-    found = figures.table(tmp_path, rows_of(TICK, TICK, GAP, CODE, EXACT, OTHER))
-    columns = ["item", "state", "compared", "agree", "differ", "page"]
-    assert found[columns].values.tolist() == [
-        ["rad/fig1", "differs, explained", 4, 3, 1, "rad/one"],
-        ["rad/fig2", "not in this build", 0, 0, 0, "rad/two"],
-    ]

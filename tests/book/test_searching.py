@@ -63,7 +63,7 @@ def test_the_protocol_is_a_word_and_the_article_is_none():
 
 def test_what_readers_call_a_page_leads_to_a_page_and_is_no_word_of_the_glossary():
     asked = yaml.safe_load((ROOT / "book" / "search.yml").read_text())
-    words = {word.lower() for word in acronyms.words()}
+    words = {word.lower() for word in acronyms.table("words")}
     phrases = [phrase for some in asked.values() for phrase in some]
     assert {f"book/{page}" for page in asked} <= set(execute.Project(ROOT).pages())
     assert len(phrases) == len(set(phrases)) and not words & set(phrases)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from docutils.core import publish_doctree
 from PIL import Image
 
 from ldpbook import execute, slides, takeaway
@@ -79,31 +78,18 @@ def test_a_zip_has_everything_of_its_paper_and_the_same_bytes_each_time(project)
         assert {(name, column) for column in tables[name][0]} <= explained
 
 
-def test_a_page_is_described_by_its_first_sentences_cut_at_a_word():
-    short = "Title\n=====\n\nShort.\n\n"
-    note = "\n\n.. note:: not this one, although it is long enough to be\n"
-    said = takeaway.described(publish_doctree(f"{short}{'word ' * 60}{note}"))
-    assert said.startswith("word word") and said.endswith("word…") and len(said) <= 180
-    assert takeaway.described(publish_doctree(short)) == ""
-
-
 def test_what_no_page_needs_goes_and_nothing_else(tmp_path):
     names = {
         "_static/scripts/fontawesome.js": False, "_static/scripts/fontawesome.js.map": False,
         "_static/styles/theme.css.map": False, "_static/vendor/fontawesome/webfonts/a.ttf": False,
         "_static/vendor/fontawesome/webfonts/a.woff2": True, "_static/scripts/bootstrap.js": True,
-        "_static/mathjax/b.ttf": True, "_static/mathjax/tex-chtml.js": True,
-        "_static/mathjax/tex-svg.js": False, "_static/mathjax/core.js": True,
     }  # fmt: skip
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     gone = '<script defer src="../_static/scripts/fontawesome.js?digest=1"></script>\n'
     index = '<script src="../searchindex.js"></script>\n'
-    kept = (
-        '<script defer src="../_static/scripts/bootstrap.js"></script>'
-        '<script async src="../_static/mathjax/tex-chtml.js?v=1"></script>'
-    )
+    kept = '<script defer src="../_static/scripts/bootstrap.js"></script>'
     left = {"a.html": kept, "search.html": index + kept}
     for name in left:
         (tmp_path / name).write_text(f"<head>{gone}{index}{kept}</head>")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ldpbook import execute, plots, twins
+from ldpbook import execute, plots, provenance
 
 ROOT = Path(__file__).parents[2]
 PROJECT = execute.Project(ROOT)
@@ -27,28 +27,33 @@ def text(rows=ROWS):
     return table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
 
 
+def twin(spec, table):
+    data = {"image/svg+xml": "<svg/>", "text/csv": table, provenance.SPEC: spec}
+    return provenance.Drawn(0, "fig-one", data).twin
+
+
 def decoded(found):
     names = [found["names"][c] for c in ("panel", "series", "source")]
     return [[*(names[i][row[i]] for i in range(3)), *row[3:]] for row in found["rows"]]
 
 
 def test_a_twin_holds_every_row_of_the_table_and_is_valid_json_inside_a_page():
-    found = twins.data(TOLD, text())
+    found = twin(TOLD, text())
     assert decoded(found) == [
         ["OUE, </script>", "k = 2", "this run", 0.5, 1e-9, 0.25],
         ["OUE, </script>", "", "claim", None, 0.6666666667, None],
         ["SS", 'k = "3"', "exact", 4, "inf", None],
     ]
-    element = twins.element("book/p/fig1", "fig-one", found)
+    element = provenance.element("book/p/fig1", "fig-one", found)
     inside = re.search(
         r'="p/fig1/fig-one"[^>]*><script type="application/json">(.*)</script>', element
     )
     assert "</script" not in inside[1]
     assert json.loads(inside[1]) == found and found["spec"]["ylim"] == [None, None]
     # many rows come in a script of their own
-    found = twins.data(TOLD, text([("", "s", "exact", i, i / 7, None) for i in range(5000)]))
-    assert len(twins.written(found)) > twins.INLINE
-    element = twins.element("book/p/fig1", "fig-one", found)
+    found = twin(TOLD, text([("", "s", "exact", i, i / 7, None) for i in range(5000)]))
+    assert len(provenance.written(found)) > provenance.INLINE
+    element = provenance.element("book/p/fig1", "fig-one", found)
     assert 'data-src="../../_figures/fig-one.js"' in element and len(element) < 150
 
 
@@ -57,7 +62,7 @@ def test_a_variant_is_drawn_into_the_axes_of_the_book_and_its_card_is_the_books(
     mine, told = text([("SS", "k = 3", "exact", 4, 1.5, None)]), {"x": "mine"}
     figure = {"mystnb": {"figure": {"name": "fig-one"}}}
     for project, table, spec in ((book, text(), TOLD), (variant, mine, told)):
-        data = {"image/svg+xml": "<svg/>", "text/csv": table, twins.SPEC: spec}
+        data = {"image/svg+xml": "<svg/>", "text/csv": table, provenance.SPEC: spec}
         cells = [{"metadata": figure, "outputs": [{"data": data}]}]
         project.executed("book/p").parent.mkdir(parents=True)
         project.executed("book/p").write_text(json.dumps({"cells": cells}))
@@ -68,15 +73,14 @@ def test_a_variant_is_drawn_into_the_axes_of_the_book_and_its_card_is_the_books(
     )
 
     def found():
-        ((_, _, data),) = twins._found(app, "book/p")
-        return data
+        return provenance.twins(app, "book/p")["fig-one"]
 
     for path in (book.source("book/p"), book.html("book/p")):
         path.parent.mkdir(parents=True)
         path.touch()
-    assert found() == twins.data(TOLD, text()) | {"run": {"csv": mine, "label": "k = 3"}}
+    assert found() == twin(TOLD, text()) | {"run": {"csv": mine, "label": "k = 3"}}
     book.html("book/p").unlink()
-    assert found() == twins.data(told, mine)  # no book is built
+    assert found() == twin(told, mine)  # no book is built
 
 
 def test_only_what_plots_figure_drew_has_a_twin():
@@ -84,8 +88,9 @@ def test_only_what_plots_figure_drew_has_a_twin():
         about = {"mystnb": {"figure": {"name": f"fig-{len(data)}"}}}
         return {"metadata": about, "outputs": [{"data": {"image/svg+xml": "<svg/>"} | data}]}
 
-    plain, drawn = cell({"text/csv": text()}), cell({"text/csv": text(), twins.SPEC: TOLD})
-    assert [(i, name) for i, name, _ in twins.of({"cells": [plain, drawn]})] == [(1, "fig-2")]
+    plain, drawn = cell({"text/csv": text()}), cell({"text/csv": text(), provenance.SPEC: TOLD})
+    shown = provenance.figures({"cells": [plain, drawn]})
+    assert [figure.name for figure in shown if figure.twin] == ["fig-2"]
 
 
 def test_built_pages_hold_the_rows_of_their_tables():
@@ -98,12 +103,13 @@ def test_built_pages_hold_the_rows_of_their_tables():
     for page in PROJECT.notebooks():
         path = PROJECT.executed(page)
         notebook = json.loads(path.read_text()) if path.exists() else {"cells": []}
-        tables = {figure.name: figure.table for figure in twins.provenance.figures(notebook)}
-        for _, name, found in twins.of(notebook):
-            rows, held = list(csv.reader(io.StringIO(tables[name])))[1:], decoded(found)
+        for figure in provenance.figures(notebook):
+            if (found := figure.twin) is None:
+                continue
+            rows, held = list(csv.reader(io.StringIO(figure.table)))[1:], decoded(found)
             good = len(rows) == len(held)
             good = good and len(found["spec"].get("along", {"values": rows})["values"]) == len(rows)
             pairs = [pair for row, given in zip(held, rows) for pair in zip(row[3:], given[3:])]
             good = good and [row[:3] for row in held] == [given[:3] for given in rows]
-            wrong += [] if good and all(same(*pair) for pair in pairs) else [(page, name)]
+            wrong += [] if good and all(same(*pair) for pair in pairs) else [(page, figure.name)]
     assert wrong == []

@@ -34,8 +34,6 @@ def test_every_slide_of_a_show_fits_and_asks_nobody(page, shows, paper):
     page.set_viewport_size({"width": 1280, "height": 720})
     page.goto((shows / f"{paper}.html").as_uri())
     page.wait_for_function("window.Reveal && Reveal.isReady()")
-    page.wait_for_function("!!window.MathJax?.startup?.promise")
-    page.evaluate("MathJax.startup.promise")
     assert page.evaluate(WALK) == []
     assert all(url.startswith("file://") for url in asked) and page.errors == []
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ldpbook import letters, release, supply
+from ldpbook import release, supply
 
 ROOT = Path(__file__).parents[2]
 
@@ -190,16 +190,16 @@ def test_a_phrase_of_a_letter_is_found_in_whatever_form_it_stands(kept, tmp_path
     (site / "index.html").write_text(
         "<p>betrays, the wooden_coin; the true answer stands first</p>"
     )
-    assert letters.found(letters.read(), site) == []
+    assert release.found(release.letters(), site) == []
     if packed:
         with zipfile.ZipFile(site / "paper.zip", "w") as archive:
             archive.writestr(name, GIVEN_AWAY[name])
     else:
         path.write_text(GIVEN_AWAY[name])
-    found = letters.found(letters.read(), site)
+    found = release.found(release.letters(), site)
     assert found and all(Path(name).name in line and "the letter faulty" in line for line in found)
     (kept / "faulty.md").write_text(LETTER.format(published="true", sent="2026-11-01"))
-    assert letters.found(letters.read(), site) == []
+    assert release.found(release.letters(), site) == []
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_phrase_of_a_letter_is_found_in_whatever_form_it_stands(kept, tmp_path
 )
 def test_a_letter_says_how_many_days_are_left(kept, sent, published, said):
     (kept / "faulty.md").write_text(LETTER.format(published=published, sent=sent))
-    assert letters.read()[0].state(datetime.date(2027, 1, 29)) == said
+    assert release.letters()[0].state(datetime.date(2027, 1, 29)) == said
 
 
 @pytest.mark.parametrize(
@@ -233,10 +233,10 @@ def test_a_letter_that_cannot_be_read_ends_a_release(kept, change, said):
     path = kept / "faulty.md"
     path.write_text(path.read_text().replace(*change))
     with pytest.raises(SystemExit, match=re.escape(said)):
-        letters.read()
+        release.letters()
     path.unlink()
     with pytest.raises(SystemExit, match="LDPKIT_LETTERS must name a folder with letters"):
-        letters.read()
+        release.letters()
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
-"""Draw the diagrams of the book: `python book/_static/drawings/draw.py` writes the SVG files beside this script.
+"""Draw the diagrams of the book that show numbers: `python book/_static/drawings/draw.py` writes the SVG files beside this script.
 
-Every number comes from `ldpkit`, from a seed or from a formula; a test draws all of them again and compares. Colours are variables of
+Every number comes from `ldpkit`, from a seed or from a formula; a test draws all of them again and compares. Diagrams without
+numbers are drawn by hand: their SVG files are the source. Colours are variables of
 the book's style sheet with a default each, so that a file also opens alone. Colour never carries a meaning alone.
 """
 
@@ -120,10 +121,15 @@ def supports():
     )  # fmt: skip
 
 
-def coins(n=1000, seed=1):
-    """Reports of two coins for both truths: how many say yes, with the cautious ends of their rates and the bound."""
+def reports_of_two_coins(n=1000, seed=1):
+    """The answers themselves, for the truth yes and for the truth no."""
     rng, coin = np.random.default_rng(seed), GRR(2, math.log(3))
-    yes = [int(coin.perturb(np.full(n, truth), rng).sum()) for truth in (1, 0)]
+    return [coin.perturb(np.full(n, truth), rng).astype(bool) for truth in (1, 0)]
+
+
+def coins(n=1000):
+    """How many answers say yes for both truths, with the cautious ends of their rates and the bound."""
+    yes = [int(bits.sum()) for bits in reports_of_two_coins(n)]
     low, high = float(stats.clopper_pearson(yes[0], n, 0.005)[0]), float(stats.clopper_pearson(yes[1], n, 0.005)[1])
     return yes, low, high, math.log(low / high)
 
@@ -249,112 +255,6 @@ def wealth():
     )  # fmt: skip
 
 
-def shuffler():
-    """What a shuffler takes away: who sent which report."""
-    rows, order = ["0.31", "0.87", "0.05", "0.62"], [2, 0, 3, 1]
-    parts = []
-    for i, number in enumerate(rows):
-        y = 44 + 52 * i
-        parts += [f'<circle class="box" cx="40" cy="{y + 16}" r="16"/>', text(40, y + 21, "ABCD"[i], "m", "t"), arrow(62, y + 16, 118, y + 16), box(122, y, 84, 32, "a", "pale"), text(164, y + 21, f"report {number}", "m", "s"),
-                  arrow(210, y + 16, 286, y + 16)]  # fmt: skip
-    for i, at in enumerate(order):
-        y = 44 + 52 * i
-        parts += [
-            arrow(430, y + 16, 506, y + 16),
-            box(510, y, 84, 32, "a", "pale"),
-            text(552, y + 21, f"report {rows[at]}", "m", "s"),
-            text(612, y + 21, "from ?", "s"),
-        ]
-    return drawing(
-        "shuffler", 720, 268, "What a shuffler takes away",
-        "Four users A to D each send a randomised report to a shuffler. The collector receives the same four reports in a random order and does not learn who sent which.",
-        text(40, 24, "users", "m", "t"), text(164, 24, "randomised reports", "m", "t"), text(358, 24, "shuffler", "m", "t"), text(552, 24, "collector", "m", "t"), *parts,
-        box(290, 40, 136, 200), text(358, 134, "random", "m", "s"), text(358, 152, "order", "m", "s"),
-    )  # fmt: skip
-
-
-def rounds():
-    """Rounds of key-value reports: what the collector announces changes what users send next."""
-    parts = []
-    for i in range(3):
-        x = 10 + 236 * i
-        parts += [text(x + 100, 22, f"round {i + 1}", "m", "t"), box(x, 36, 96, 60), text(x + 48, 60, "holders send", "m", "s"), text(x + 48, 78, "key and value", "m", "s"),
-                  box(x, 112, 96, 60), text(x + 48, 128, "others send", "m", "s"), text(x + 48, 145, "the announced", "m", "s"), text(x + 48, 162, "mean", "m", "s"),
-                  box(x + 124, 74, 76, 60, "a", "pale"), text(x + 162, 100, "noisy", "m", "s"), text(x + 162, 118, "records", "m", "s"), arrow(x + 98, 66, x + 122, 92), arrow(x + 98, 142, x + 122, 116)]  # fmt: skip
-        parts += [path(f"M{x + 162} 136V206", "ax"), box(x + 112, 208, 100, 34), text(x + 162, 230, f"mean {i + 1}", "m", "s")]
-        parts += [path(f"M{x + 212} 225H{x + 224}V190H{x + 284}", "lb"), arrow(x + 284, 190, x + 284, 174, "lb")] if i < 2 else []
-    return drawing(
-        "rounds", 720, 258, "Rounds of key-value reports",
-        "Three rounds. In each round users who hold the key send it with their value, and the others send the announced mean instead of a value. Both are perturbed. "
-        "The collector estimates a mean from the noisy records and announces the mean for the next round.", *parts,
-    )  # fmt: skip
-
-
-def attributes():
-    """Splitting the budget among four attributes, against one true attribute among fake ones (RS+FD)."""
-    parts = []
-    for row, (head, cells, note) in enumerate([
-        ("Splitting", [("true, ε/4", "a")] * 4, "Every attribute is true, and each is randomised with a quarter of the budget."),
-        ("RS+FD", [("fake", "box"), ("true, ε′", "a"), ("fake", "box"), ("fake", "box")], "One attribute is true with the larger budget ε′ = ln(4(e^ε − 1) + 1). Which one it is stays hidden."),
-    ]):  # fmt: skip
-        y = 20 + 110 * row
-        parts += [text(10, y + 28, head, "t")]
-        for i, (words, look) in enumerate(cells):
-            x = 120 + 150 * i
-            parts += [
-                box(x, y, 136, 44, *(("a", "pale") if look == "a" else ("box", "dash"))),
-                text(x + 68, y + 18, f"attribute {i + 1}", "m", "s"),
-                text(x + 68, y + 36, words, "m", "t"),
-            ]
-        parts += [text(120, y + 68, note, "s")]
-    return drawing(
-        "attributes", 730, 212, "Two ways to report four attributes",
-        "Splitting: four true attributes, each with a quarter of the budget. RS+FD, random sampling plus fake data: one true attribute with a larger budget and three fake ones, and the collector does not see which one is true.",
-        *parts,
-    )  # fmt: skip
-
-
-def papers():
-    """The five papers in one picture."""
-    head = ["", "the adversary", "what differs", "statistic", "is it a bound?"]
-    rows = [
-        ("LDP-Auditor", "guesses the value", "one user's value", "ln of two rates of a guess", "yes, at level 1 − α/2"),
-        ("Refinement", "guesses the value", "nothing: no audit", "success against error", "no: exact formulas"),
-        ("KV-Auditor", "counts records", "a key and a value", "largest ratio of counts", "no: largest of many"),
-        ("RAD", "reconstructs a record", "which record it was", "advantage over chance", "no: an estimate"),
-        ("LDP-SGD, shuffle", "crafts gradients", "one user's gradient", "ln of two error rates", "no: an estimate"),
-    ]
-    lefts, parts = [10, 134, 290, 438, 622], []
-    parts += [text(x, 24, words, "t", "s") for x, words in zip(lefts, head)] + [path("M10 34H770", "ax")]
-    for i, row in enumerate(rows):
-        y = 60 + 36 * i
-        parts += [text(x, y, words, "s", *["t"] * (j == 0)) for j, (x, words) in enumerate(zip(lefts, row))]
-        mark = "a" if row[4].startswith("yes") else "b"
-        parts += [f'<circle class="{mark}" cx="610" cy="{y - 4}" r="5"/>', path(f"M10 {y + 13}H770", "ax") if i < 4 else ""]
-    said = ". ".join(f"{n}: attacker {who}; difference {what}; statistic {stat}; bound: {b}" for n, who, what, stat, b in rows)
-    return drawing("papers", 780, 222, "The five papers in one picture", said + ".", *parts)
-
-
-def reports_of_two_coins(n=1000, seed=1):
-    """The answers themselves, for the truth yes and for the truth no; `coins` counts them."""
-    rng, coin = np.random.default_rng(seed), GRR(2, math.log(3))
-    return [coin.perturb(np.full(n, truth), rng).astype(bool) for truth in (1, 0)]
-
-
-def coin():
-    """The rule with two coins."""
-    return drawing(
-        "coin", 420, 290, "A rule with two coins",
-        "The first coin shows heads in half of the cases: the answer is the truth. Otherwise a second coin answers yes or no, each in half of these cases. "
-        "Who would say yes says yes with probability three quarters, who would say no with probability one quarter.",
-        '<circle class="box" cx="60" cy="146" r="34"/>', text(60, 142, "first", "m", "t"), text(60, 160, "coin", "m", "t"),
-        arrow(92, 128, 176, 78), arrow(92, 164, 176, 212), text(88, 92, "heads ½", "s"), text(88, 208, "tails ½", "s"),
-        box(182, 52, 140, 46, "a", r=8), text(252, 81, "tell the truth", "m", "on"),
-        '<circle class="box" cx="216" cy="222" r="34"/>', text(216, 218, "second", "m", "t"), text(216, 236, "coin", "m", "t"),
-        arrow(250, 208, 322, 184), arrow(250, 236, 322, 258), text(330, 188, "“yes” ½", "s"), text(330, 264, "“no” ½", "s"),
-    )  # fmt: skip
-
-
 def answers():
     """A thousand answers for either truth, as squares."""
     parts, counts = [], coins()[0]
@@ -376,21 +276,15 @@ def answers():
     return drawing("answers", 360, 514, "A thousand answers for either truth", said, *parts)
 
 
-def _bars(x, y, length, colour, label, *more):
-    return [text(60, y - 10, label, "t"), box(60, y, x * length, 34, colour, *more, r=2)]
-
-
 def rates():
     """The two rates of the coins."""
-    yes = [n / 1000 for n in coins()[0]]
-    parts = [
-        part
-        for i in (0, 1)
-        for part in (
-            *_bars(yes[i], 46 + 90 * i, 320, "ab"[i], f"truth: {('yes', 'no')[i]}"),
-            text(68 + 320 * yes[i], 69 + 90 * i, f"{yes[i]:.3f}", "t"),
-        )
-    ]
+    yes, parts = [n / 1000 for n in coins()[0]], []
+    for i, (rate, truth) in enumerate(zip(yes, ("yes", "no"))):
+        parts += [
+            text(60, 36 + 90 * i, f"truth: {truth}", "t"),
+            box(60, 46 + 90 * i, rate * 320, 34, "ab"[i], r=2),
+            text(68 + 320 * rate, 69 + 90 * i, f"{rate:.3f}", "t"),
+        ]
     ticks = [
         path("M60 190H380M60 190v5M220 190v5M380 190v5", "ax"),
         text(60, 212, "0", "m", "s"),
@@ -456,7 +350,7 @@ def claim():
 
 DRAWINGS = {
     "errors": errors, "supports": supports, "ladder": ladder, "guess-and-event": guess_and_event, "lune": lune, "wealth": wealth,
-    "shuffler": shuffler, "rounds": rounds, "attributes": attributes, "papers": papers, "coin": coin, "answers": answers, "rates": rates, "bounds": bounds, "claim": claim,
+    "answers": answers, "rates": rates, "bounds": bounds, "claim": claim,
 }  # fmt: skip
 
 if __name__ == "__main__":

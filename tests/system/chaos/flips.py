@@ -147,7 +147,10 @@ def run_built(seed: int, n: int, folder: Path, again: int = 1) -> list[dict[str,
 
     def executed() -> None:
         """What a build would take as it is."""
-        graph, shared = stored.Graph(*project.packages), project.digest(*execute.SHARED)
+        graph, shared = (
+            stored.Graph(project.root / "ldpkit", project.root / "book" / "ldpbook"),
+            project.digest(*execute.SHARED),
+        )
         for page, known in records.items():
             wanted = execute.key(project, page, known["parameters"], shared, graph)
             if not execute.current(project, page, wanted):

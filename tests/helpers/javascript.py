@@ -8,14 +8,16 @@ import sys
 
 import click
 
-from .paths import ROOT
+from ldpbook.paths import ROOT
 
 
 def files() -> list[str]:
     """Return the scripts that people write, relative to the checkout, without grids of numbers, which programs write."""
     book = ROOT / "book"
     found = [*sorted((book / "_static").rglob("*.js")), book / "ldpbook" / "search.js"]
-    return [path.relative_to(ROOT).as_posix() for path in found if not path.name.endswith(".data.js")]
+    return [
+        path.relative_to(ROOT).as_posix() for path in found if not path.name.endswith(".data.js")
+    ]
 
 
 @click.command()
@@ -24,5 +26,12 @@ def main(write: bool) -> None:
     """Check the form, common mistakes and types of the book's JavaScript."""
     programs, settings = "_build/js/node_modules/.bin", "book/ldpbook/js"
     how = ["check", "--error-on-warnings", *["--write"] * write]
-    commands = [[f"{programs}/biome", *how, f"--config-path={settings}", *files()], [f"{programs}/tsc", "--project", settings]]
+    commands = [
+        [f"{programs}/biome", *how, f"--config-path={settings}", *files()],
+        [f"{programs}/tsc", "--project", settings],
+    ]
     sys.exit(max([subprocess.run(command, cwd=ROOT).returncode for command in commands]))
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m ldpbook scripts")

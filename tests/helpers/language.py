@@ -22,7 +22,7 @@ from markdown_it.renderer import RendererHTML
 from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
 
-from .paths import ROOT
+from ldpbook.paths import ROOT
 
 __all__ = ["LONGEST", "RULES", "TERMS", "Sentence", "count", "faults", "read", "table"]
 
@@ -63,15 +63,19 @@ _FINITE = (
 )
 _VERB = re.compile(rf"\b(?:{'|'.join(_FINITE.split())})\b|\w+n't\b|\w's\b", flags=re.I)
 
-_SPACE, _BREAK = "\ue000", "\ue001"  # the space and the line break of a piece that counts as one word
-_PIECE = re.compile(r"(?:\{[\w:-]+\})?((`+)(?:(?!`).)+?\2(?!`)|\$\$?[^$]+?\$\$?|https?://\S+)", flags=re.S)
-_ABBREVIATION = (
-    r"(?<!\be\.g)(?<!\bi\.e)(?<!\bal)(?<!\bcf)(?<!\bvs)(?<!\bEq)(?<!\bEqs)(?<!\bFig)(?<!\bSec)(?<!\bNo)(?<!\bpp)(?<!\b[A-Z])"
+# the space and the line break of a piece that counts as one word
+_SPACE, _BREAK = "\ue000", "\ue001"
+_PIECE = re.compile(
+    r"(?:\{[\w:-]+\})?((`+)(?:(?!`).)+?\2(?!`)|\$\$?[^$]+?\$\$?|https?://\S+)", flags=re.S
 )
+_ABBREVIATION = r"(?<!\be\.g)(?<!\bi\.e)(?<!\bal)(?<!\bcf)(?<!\bvs)(?<!\bEq)(?<!\bEqs)(?<!\bFig)(?<!\bSec)(?<!\bNo)(?<!\bpp)(?<!\b[A-Z])"
 _END = re.compile(rf"{_ABBREVIATION}[.!?]+[)\"'”’\]]*\s+(?=[(\"'“‘\[]*[A-Z0-9`$ε])")
-_LABEL = re.compile(r"\s*(?:What would make the paper right:|(\*{1,2}|_{1,2})(?:(?!\1)[^`$])+?(?:[.:]\1|\1[.:]|\1\s*$))")
-_LISTINGS = {"{eval-rst}", "{index}", "{literalinclude}", "{bibliography}", "{math}", "{code}", "{code-block}", "{toctree}"}
-_ITEMS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "See Also", "Other Parameters")
+_LABEL = re.compile(
+    r"\s*(?:What would make the paper right:|(\*{1,2}|_{1,2})(?:(?!\1)[^`$])+?(?:[.:]\1|\1[.:]|\1\s*$))"
+)
+_LISTINGS = "{eval-rst} {index} {literalinclude} {bibliography} {math} {code} {code-block} {toctree}".split()
+_ITEMS = "Parameters;Attributes;Returns;Yields;Raises;Warns;See Also;Other Parameters".split(";")
+_FORMULAS = ("math_block", "math_block_label", "amsmath")
 _REFERENCES = re.compile(r"Sources?:")
 _SWITCH = re.compile(r"#\s*(?:type:|noqa|fmt:|ruff:|pragma|mypy:|!|-{3,})")
 
@@ -135,11 +139,7 @@ def _page(text: str, first: int = 1) -> Iterator[Lines]:
     for token, before in zip(tokens, [None, *tokens]):
         at = first + (token.map or [0])[0]
         quoted += token.nesting if token.type.startswith("blockquote") else 0
-        if token.type in (
-            "math_block",
-            "math_block_label",
-            "amsmath",
-        ):  # a formula that stands alone is a word of the sentence around it
+        if token.type in _FORMULAS:  # one that stands alone is a word of the sentence around it
             block, goes_on = [*block, (at, "$formula$")], True
         elif token.type == "inline" and before and before.type != "heading_open" and not quoted:
             if block and not goes_on:
@@ -166,7 +166,11 @@ def _docstring(text: str, first: int) -> Iterator[Lines]:
         listing = listing and (indented or not line.strip())
         if re.fullmatch(r"[-=]{3,}", following) and line.strip():
             named, line = line in _ITEMS, ""
-        elif re.fullmatch(r"[-= ]{3,}", line) or (named and not indented) or listing or re.match(r"\s*(>>>|\.\.\.|\.\. )", line):
+        elif (
+            (named and not indented)
+            or listing
+            or re.match(r"[-= ]{3,}$|\s*(>>>|\.\.\.|\.\. )", line)
+        ):
             line = ""
         if line.endswith("::"):
             listing, line = True, line[:-1]
@@ -179,17 +183,16 @@ def _comments(text: str) -> Iterator[Lines]:
     block: Lines = []
     column = -1
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type != tokenize.COMMENT:
+        said = token.string.split("# type:")[0].lstrip("#: ")
+        if token.type != tokenize.COMMENT or _SWITCH.match(token.string) or not said:
             continue
         row, at = token.start
-        said = "" if _SWITCH.match(token.string) else token.string.split("# type:")[0].lstrip("#: ")
-        goes_on = block and row == block[-1][0] + 1 and at == column and not token.line[:at].strip()
-        if block and not (goes_on and said):
+        at = -1 if token.line[:at].strip() else at
+        if block and not (row == block[-1][0] + 1 and at == column != -1):
             yield block
             block = []
-        if said:
-            block.append((row, said))
-            column = at if not token.line[:at].strip() else -1
+        block.append((row, said))
+        column = at
     if block:
         yield block
 
@@ -199,7 +202,9 @@ def _text(node: ast.AST) -> str:
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
     if isinstance(node, ast.JoinedStr):
-        return "".join(_text(part) if isinstance(part, ast.Constant) else "`value`" for part in node.values)
+        return "".join(
+            _text(part) if isinstance(part, ast.Constant) else "`value`" for part in node.values
+        )
     return ""
 
 
@@ -210,17 +215,19 @@ def _messages(tree: ast.AST) -> Iterator[Lines]:
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             said = node.exc.args[:1]
         elif isinstance(node, ast.Call):
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            said = [word.value for word in node.keywords if word.arg in ("help", "epilog", "short_help")]
-            said += node.args[1:2] if called == "need" else []
-        yield from ([(each.lineno, re.sub(r"\s+", " ", text))] for each in said if (text := _text(each)))
+            helps = ("help", "epilog", "short_help")
+            said = [word.value for word in node.keywords if word.arg in helps]
+            said += node.args[1:2] if re.search(r"\bneed$", ast.unparse(node.func)) else []
+        yield from (
+            [(each.lineno, re.sub(r"\s+", " ", text))] for each in said if (text := _text(each))
+        )
 
 
 def _program(text: str) -> Iterator[tuple[str, Lines]]:
     tree = ast.parse(text)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            yield from (("docstring", block) for block in _docstring(node.value.value, node.lineno))
+        if isinstance(node, ast.Expr) and (said := _text(node.value)):
+            yield from (("docstring", block) for block in _docstring(said, node.lineno))
     yield from (("comment", block) for block in _comments(text))
     yield from (("message", block) for block in _messages(tree))
 
@@ -272,8 +279,9 @@ def _opens(sentence: Sentence) -> bool:
     """Return whether a sentence begins with a clause instead of its subject; a label on a page has no full stop and does not
     count.
     """
-    ended = sentence.part not in ("page", "caption") or sentence.text.rstrip("\"')”’")[-1:] in ".:!"
-    return ended and not sentence.text.endswith("?") and bool(OPENINGS.match(sentence.text.lstrip("(\"'“‘")))
+    text, label = sentence.text, sentence.part in ("page", "caption")
+    ended = not label or text.rstrip("\"')”’")[-1:] in ".:!"
+    return ended and not text.endswith("?") and bool(OPENINGS.match(text.lstrip("(\"'“‘")))
 
 
 def _length(text: str) -> int:
@@ -284,7 +292,11 @@ def _length(text: str) -> int:
 def _joined(text: str) -> bool:
     """Return whether a semicolon has a piece without a verb on one of its sides."""
     pieces = [piece for piece in re.sub(r"\([^()]*\)", "", text).split(";") if piece.strip()]
-    return len(pieces) > 1 and not _REFERENCES.match(text) and not all(_VERB.search(piece) for piece in pieces)
+    return (
+        len(pieces) > 1
+        and not _REFERENCES.match(text)
+        and not all(_VERB.search(piece) for piece in pieces)
+    )
 
 
 RULES: dict[str, Callable[[Sentence], list[str]]] = {
@@ -328,7 +340,9 @@ def table(sentences: Iterable[Sentence]) -> dict[str, dict[str, int]]:
     groups = collections.defaultdict(list)
     for sentence in sentences:
         groups[_row(sentence)].append(sentence)
-    return {name: count(groups[name]) for name in sorted(groups)} | {"all": count(s for some in groups.values() for s in some)}
+    return {name: count(groups[name]) for name in sorted(groups)} | {
+        "all": count(s for some in groups.values() for s in some)
+    }
 
 
 def _sources(given: Iterable[Path]) -> Iterator[Path]:
@@ -336,36 +350,51 @@ def _sources(given: Iterable[Path]) -> Iterator[Path]:
     for path in given:
         inside = path.is_dir()
         for file in sorted(path.rglob("*")) if inside else [path]:
-            name = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else file.as_posix()
-            hidden = any(part.startswith(".") or part in ("_static", "_build") for part in Path(name).parts)
-            if file.suffix in (".py", ".md", ".ipynb") and not (inside and (hidden or name == EXEMPT)):
+            name = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
+            hidden = any(part[0] == "." or part in ("_static", "_build") for part in name.parts)
+            exempt = inside and (hidden or name.as_posix() == EXEMPT)
+            if file.suffix in (".py", ".md", ".ipynb") and not exempt:
                 yield file
 
 
+PATH = click.Path(exists=True, path_type=Path, resolve_path=True)
+JUDGED = f"status 1 for an opening, a term, or more than {SHARE:.0%} of long sentences in a part"
+
+
 @click.command()
-@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path, resolve_path=True), metavar="[PATH]...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="[PATH]...")
 @click.option("--list", "shown", is_flag=True, help="show every place as path:line: rule: text")
-@click.option("--rule", "rules", type=click.Choice([*RULES]), multiple=True, help="list one rule only; may be given again")
 @click.option(
-    "--strict", is_flag=True, help=f"status 1 for an opening, a term, or more than {SHARE:.0%} of long sentences in a part"
+    "--rule",
+    "rules",
+    type=click.Choice([*RULES]),
+    multiple=True,
+    help="list one rule only; may be given again",
 )
+@click.option("--strict", is_flag=True, help=JUDGED)
 def main(paths: tuple[Path, ...], shown: bool, rules: tuple[str, ...], strict: bool) -> None:
     """Count the sentences in files and folders, by default in the whole project, that break a rule of its language."""
-    sentences = [sentence for path in _sources(paths or [ROOT / name for name in SOURCES]) for sentence in read(path)]
+    files = _sources(paths or [ROOT / name for name in SOURCES])
+    sentences = [sentence for path in files for sentence in read(path)]
     if shown:
         for one in sentences:
             for rule, found in faults(one).items():
                 if rule in (rules or RULES):
-                    print(f"{one.path}:{one.line}: {', '.join(found)}: {one.text.replace(_SPACE, ' ').replace(_BREAK, ' ')}")
+                    text = re.sub(f"[{_SPACE}{_BREAK}]", " ", one.text)
+                    print(f"{one.path}:{one.line}: {', '.join(found)}: {text}")
         print()
     counted = table(sentences)
-    print(f"{'part':22} {'sentences':>9} {'long':>6} {'share':>6} {'openings':>8} {'terms':>6} {'fragments':>9}")
+    form = "{:22} {:>9} {:>6} {:>6} {:>8} {:>6} {:>9}"
+    print(form.format(*"part sentences long share openings terms fragments".split()))
     passed = []
     for name, row in counted.items():
         share = row["long"] / max(1, row["sentences"])
-        print(
-            f"{name:22} {row['sentences']:9} {row['long']:6} {share:6.1%} {row['opening']:8} {row['term']:6} {row['fragment']:9}"
-        )
+        said, long, *others = row.values()
+        print(form.format(name, said, long, f"{share:.1%}", *others))
         if share > SHARE or row["opening"] or row["term"]:
             passed.append(name)
     sys.exit(strict and bool(passed))
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m ldpbook language")
