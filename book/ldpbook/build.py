@@ -104,14 +104,25 @@ def site(project: execute.Project, *held: int) -> int:
     return 0
 
 
-def summary(project: execute.Project, size: int, seconds: float) -> list[str]:
-    """Return the last lines of a build: how the results compare with those of the release, the size, and the largest process."""
+def sizes(html: Path) -> dict[str, int]:
+    """Return how many bytes each part of a site has, where a part is a folder or all files beside the folders."""
+    found: collections.Counter[str] = collections.Counter()
+    for path in html.rglob("*"):
+        if path.is_file():
+            parts = path.relative_to(html).parts
+            found[
+                "/".join(parts[: 2 if parts[0] == "_static" and len(parts) > 2 else 1]) if len(parts) > 1 else "files beside them"
+            ] += path.stat().st_size
+    return dict(found)
+
+
+def summary(project: execute.Project, found: dict[str, int], seconds: float) -> list[str]:
+    """Return the last lines of a build: sizes, the largest process, and how the results compare with those of the release."""
     peak = max((execute.record(project, page).get("peak_mb", 0) for page in project.notebooks()), default=0)
     release = reproduce.report(project) if execute.whole(project) else ["release    compared at the papers' own scale only"]
-    return [
-        *release,
-        f"The book is at _build/html/index.html: {size / 1e6:.0f} MB; largest process {peak} MB; {seconds / 60:.1f} minutes",
-    ]
+    listed = [f"{size / 1e6:8.1f} MB  {name}" for name, size in sorted(found.items(), key=lambda row: -row[1])]
+    return [*listed, *release, f"The book is at _build/html/index.html: {sum(found.values()) / 1e6:.0f} MB; largest process {peak} MB; "
+                               f"{seconds / 60:.1f} minutes"]  # fmt: skip
 
 
 def words(text: str) -> int:
@@ -217,9 +228,9 @@ def main(scale: str, jobs: int | None) -> None:
             failed = "Interrupted. What is finished is kept; the next build goes on from there."
     if not failed:
         prune(project)
-        size = sum(path.stat().st_size for path in (project.build / "html").rglob("*") if path.is_file())
-        print("\n".join(summary(project, size, time.perf_counter() - start)))
-        if size > LARGEST:
+        found = sizes(project.build / "html")
+        print("\n".join(summary(project, found, time.perf_counter() - start)))
+        if sum(found.values()) > LARGEST:
             failed = f"The site is larger than {LARGEST / 1e6:.0f} MB"
     sys.exit(failed if isinstance(failed, str) else bool(failed))
 

@@ -244,6 +244,7 @@ HANDLERS = (
     ("doctree-resolved", _tidied, 500),
     ("doctree-resolved", _shown(errata.mark), 600),  # after the line on what the page needs
     ("doctree-resolved", _shown(reading.arrange, variants=True), 900),  # after all that adds lines to a page
+    ("html-page-context", takeaway.heads, 500),
     ("html-page-context", _load, 500),
     ("build-finished", _write, 600),
 )

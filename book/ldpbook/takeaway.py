@@ -1,10 +1,11 @@
-"""Write the files that a reader takes away: one zip for each paper, and the pictures of figures.
+"""Write the files that a reader takes away: one zip for each paper, and text and picture for links to a page.
 
 The zips have the same bytes for the same book, because entries are in order and have one fixed date.
 """
 
 import base64
 import functools
+import html
 import io
 import re
 import zipfile
@@ -22,6 +23,7 @@ from .execute import Project
 
 FOLDER, _PNG = "_papers", "image/png"
 _DATE = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip can store
+_LONG = 180  # number of characters of a description
 COLUMNS = {
     "panel": "facet of the figure",
     "series": "what is joined by one line or has one hue",
@@ -142,6 +144,48 @@ def offer(app: Sphinx, doctree: nodes.document, page: str) -> None:
         line = (f'<p class="take-away">Take it with you: <a href="../../{FOLDER}/{paper}.zip" download>figures, data with a dictionary, '
                 "executed notebooks, parameters and citation</a> in one zip.</p>")  # fmt: skip
         next(doctree.findall(nodes.section)).append(provenance.raw(line))
+
+
+def _first(project: Project, page: str) -> str:
+    """Return the picture for links to a page: its first figure, else its chapter's, else the book's, else an empty text."""
+    near = [page, *(p for p in project.notebooks() if p.rpartition("/")[0] == page.rpartition("/")[0]), *project.notebooks()]
+    for other in near:
+        for name in pictures(provenance.executed(project, other)):
+            return name
+    return ""
+
+
+def described(doctree: nodes.document) -> str:
+    """Return the first sentences of a page, without formulas."""
+    for paragraph in doctree.findall(nodes.paragraph):
+        if isinstance(paragraph.parent, (nodes.section, nodes.document)):
+            text = " ".join(re.sub(r"\s+", " ", paragraph.astext().replace("\\varepsilon", "ε").replace("\\", "")).split())
+            if len(text) > 40:
+                return text if len(text) <= _LONG else text[: _LONG - 1].rpartition(" ")[0] + "…"
+    return ""
+
+
+def heads(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Add title, description and picture of a page for previews of links, with full addresses if the host is known
+    (html_baseurl).
+    """
+    if doctree is None or app.config.ldpkit_variant:
+        return
+    base = app.config.html_baseurl.rstrip("/") + "/" if app.config.html_baseurl else ""
+    project, said = Project.of(app), described(doctree)
+    tags = {
+        "og:type": "article",
+        "og:site_name": app.config.project or app.config.html_title,
+        "og:title": re.sub(r"<[^>]+>", "", context["title"]),
+    }
+    if said:
+        tags["og:description"] = said
+    if picture := _first(project, page):
+        tags["og:image"] = (base or "../" * page.count("/")) + f"_figures/{picture}.png"
+    lines = [f'<meta property="{name}" content="{html.escape(text)}">' for name, text in tags.items()]
+    if said:
+        lines.append(f'<meta name="description" content="{html.escape(said)}">')
+    context["metatags"] = context.get("metatags", "") + "\n".join(lines)
 
 
 def files(project: Project) -> Iterator[tuple[str, bytes]]:

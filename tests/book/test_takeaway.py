@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from docutils.core import publish_doctree
 from PIL import Image
 
 from ldpbook import execute, slides, takeaway
@@ -76,6 +77,14 @@ def test_a_zip_has_everything_of_its_paper_and_the_same_bytes_each_time(project)
     explained = {(r["table"], r["column"]) for r in tables["dictionary.csv"] if r["meaning"]}
     for name in ("figures/fig-rad-1.csv", "comparisons.csv"):
         assert {(name, column) for column in tables[name][0]} <= explained
+
+
+def test_a_page_is_described_by_its_first_sentences_cut_at_a_word():
+    short = "Title\n=====\n\nShort.\n\n"
+    note = "\n\n.. note:: not this one, although it is long enough to be\n"
+    said = takeaway.described(publish_doctree(f"{short}{'word ' * 60}{note}"))
+    assert said.startswith("word word") and said.endswith("word…") and len(said) <= 180
+    assert takeaway.described(publish_doctree(short)) == ""
 
 
 def test_what_no_page_needs_goes_and_nothing_else(tmp_path):
