@@ -222,6 +222,33 @@ def _write(app: Sphinx, failure: Exception | None) -> None:
     takeaway.lighten(app.outdir)
 
 
+def _contents(app: Sphinx, env: Any) -> None:
+    """Give the contents beside a page the titles of all pages, without their sections.
+
+    These are not shown. Sphinx would copy the sections of every page for every page, and then remove them.
+    """
+    titles = {page: toc.deepcopy() for page, toc in env.tocs.items()}
+    for toc in titles.values():
+        for item in [
+            item for item in toc.findall(nodes.list_item) if item.parent is not toc and not [*item.findall(addnodes.toctree)]
+        ]:
+            item.parent.remove(item)
+
+    def shorten(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+        toctree = context["toctree"]
+
+        def without_sections(**options: Any) -> Any:
+            whole, env.tocs = env.tocs, titles
+            try:
+                return toctree(**options)
+            finally:
+                env.tocs = whole
+
+        context["toctree"] = without_sections
+
+    app.connect("html-page-context", shorten, 100)  # before the theme
+
+
 def _shown(change: Callable[[Sphinx, nodes.document, str], None], variants: bool = False) -> Callable[..., None]:
     """Return a handler that changes the pages of a site, and those of a reader's variants only if asked to."""
 
@@ -236,6 +263,7 @@ HANDLERS = (
     ("source-read", _fill, 500),
     ("autodoc-process-docstring", _whole, 400),  # before napoleon
     ("env-updated", searching.name_pages, 500),
+    ("env-updated", _contents, 500),
     ("doctree-resolved", _shown(takeaway.offer), 400),  # before the foot of the page
     ("doctree-resolved", _shown(provenance.annotate, variants=True), 500),
     ("doctree-resolved", acronyms.explain, 500),
