@@ -38,12 +38,13 @@ _WORD = 24  # length of a piece of code that always fits on one line
 _TEX = (
     (r"frac(\d)(?=\d)", r"frac{\1}"),  # \frac12 is a half
     (r"(\\(?:hat|bar) ?(?:\w|\\[a-z]+))(?=[_^])", r"\1{}"),  # an index stands beside the sign
-    (r"'", r"^\\prime "),
+    (r"'", r"\\prime "),  # the sign is raised by itself
     (r"(?<=[\w})]) ?(?=\\(?:ln|tanh|cosh)\b)", r"\\,"),
 )
 _MATHML = (
     (r"\n *", ""),
-    (r'<mo stretchy="false">/', '<mo stretchy="false" lspace="0em" rspace="0em">/'),
+    ("ˉ", "¯"),  # the font has this sign
+    (r'<mo(?: stretchy="false")?>(?=[/.])', '<mo stretchy="false" lspace="0em" rspace="0em">'),
     (r"<mo>&ApplyFunction;</mo>(?!<mo)", '<mspace width="0.17em"></mspace>'),
 )
 """Changes of formulas that docutils would not draw as TeX does."""
