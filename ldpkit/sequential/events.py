@@ -23,6 +23,7 @@ from ..types import Array, Pair, Rates, Reports, Rng
 from . import tallies
 from .columns import read
 from .players import SHARES, Player
+from .records import Records
 from .tallies import CATEGORY, happens
 
 __all__ = [
@@ -193,7 +194,11 @@ class Entry(Event):
 
     def holds(self, reports: Any) -> Array:
         """Return whether each report shows the event; bool array (n,)."""
-        found, path = read(reports), np.uint64(self.paths[0])
+        return self.among(read(reports))
+
+    def among(self, found: Records) -> Array:
+        """Return whether each report with these records shows the event; bool array (n,)."""
+        path = np.uint64(self.paths[0])
         shown = np.zeros(found.whole.size, bool)
         if self.kind == CATEGORY:
             shown[found.category_rows[found.keys == path]] = True

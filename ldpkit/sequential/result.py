@@ -3,6 +3,7 @@
 import bisect
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,10 +16,11 @@ from ..mechanisms.client import digest
 from ..mechanisms.recordings import Recordings
 from ..mechanisms.seeds import UNSEEDED
 from ..stats import down
+from ..types import Array
 from .columns import read
 from .events import AGREE, KNOWN, SAME, Entry, happened
 from .portfolio import DELTAS, Portfolio
-from .records import REAL
+from .records import REAL, Records
 from .scores import Scores
 from .screen import Screen
 from .tallies import ZERO, stake
@@ -36,8 +38,9 @@ FLOATS = (
     " floating point)"
 )
 REPEATED = "a repeated report: all reports of an input are the same"
+_LATE = "one report late: "
 _CAUSES = {
-    r"one report late: ": "memory: a report shows the input of the report before",
+    _LATE: "memory: a report shows the input of the report before",
     r"the (exponent of the last bit|zeros at the end of the mantissa|number of decimals)": FLOATS,
     r"this very report": "a repeated report",
     r"the (order of the keys|first key|relation|number of ascents|place)": "the order of the list",
@@ -370,13 +373,12 @@ def _learned(run: "Run", player: Screen | Scores, log: float) -> Row:
     leading = screen.leading()
     if leading is None:
         return _row((inputs[0], inputs[1] if len(inputs) == 2 else OTHERS), player.words, log)
-    entry, one, shown, reports = leading
-    rates = shown / np.maximum(reports, 1)
-    rates[one] = math.inf
-    at = [one, int(np.argmin(rates))]
-    late, together = "one report late: " if screen.late else "", "" if screen is player else WEIGHED
-    words, hits = f"{late}{entry.words}{together}", [*shown[at], *reports[at]]
-    return _row((inputs[at[0]], inputs[at[1]]), words, log, *map(int, hits))
+    entry, (one, other), *hits = leading
+    late, together = _LATE if screen.late else "", "" if screen is player else WEIGHED
+    words = f"{late}{entry.words}{together}"
+    return _row(
+        (inputs[one], inputs[other]), words, log, *np.concatenate(hits).astype(int).tolist()
+    )
 
 
 def _repeated(screen: Screen) -> int:
@@ -392,8 +394,7 @@ def why(run: "Run", event: str) -> str:
         found.insert(0, REPEATED)
     if not found and _last_bits(run):
         found.append(FLOATS)
-    drift = _drift(run) if isinstance(run.mechanism, Recordings) else ""
-    return "; ".join(filter(None, [*found[:1], drift]))
+    return "; ".join(filter(None, [*found[:1], _drift(run, event)]))
 
 
 def _last_bits(run: "Run") -> bool:
@@ -406,15 +407,28 @@ def _last_bits(run: "Run") -> bool:
     return bool((found.types[found.paths == np.uint64(entry.paths[0])] == REAL).any())
 
 
-def _drift(run: "Run") -> str:
-    """Return after which report of recordings the rate of the event changed most, if it did.
+def _drift(run: "Run", event: str) -> str:
+    """Return after which report the rate of the event changed most, if it did.
 
-    The recordings are read again from the beginning. The statistic is the largest deviation of the
-    number of events from a steady rate.
+    The statistic is the largest deviation of the number of events from a steady rate.
+    """
+    recorded = isinstance(run.mechanism, Recordings)
+    for first, shown in _read_again(run) if recorded else _remembered(run, event):
+        walk = np.cumsum(shown - shown.mean())
+        at = int(np.argmax(abs(walk)))
+        if abs(walk[at]) > _DRIFT * np.sqrt(shown.size) * shown.std():
+            return f"drift: reports changed after {first + at + 1:,}"
+    return ""
+
+
+def _read_again(run: "Run") -> Iterator[tuple[int, Array]]:
+    """Yield which recordings of each input show the event, after the number of the first, 0.
+
+    The recordings are read again from the beginning.
     """
     event, source, rng = run.leading, run.mechanism, np.random.default_rng(run.seed)
     if event is None:
-        return ""
+        return
     source.seek(0)
     parts: list[list[Any]] = [[], []]
     for start in range(0, run.rounds, _AT_ONCE):
@@ -422,9 +436,21 @@ def _drift(run: "Run") -> str:
         for part, own in zip(parts, some):
             part.append(happened(event, own, len(own), rng))
     source.seek(run.rounds)
-    for shown in map(np.concatenate, parts):
-        walk = np.cumsum(shown - shown.mean())
-        at = int(np.argmax(abs(walk)))
-        if abs(walk[at]) > _DRIFT * np.sqrt(shown.size) * shown.std():
-            return f"drift: reports changed after {at + 1:,}"
-    return ""
+    yield from ((0, np.concatenate(part)) for part in parts)
+
+
+def _remembered(run: "Run", event: str) -> Iterator[tuple[int, Array]]:
+    """Yield how much likelier the last reports of a live client make the event with one input.
+
+    A report of this input counts 1 if it shows the event, and -1 with the input that it is compared
+    with, less the mean. Coins choose the inputs, so that a change that is alike for both is no
+    cause. Only reports that the models remember are known; the number of the first comes before.
+    """
+    late = event.startswith(_LATE)
+    found = run.screens[late].leading() if run.screens else None
+    if found is not None and found[0] == run.leading:
+        scores = next(player for player in run.wealth.players if isinstance(player, Scores))
+        memory = Records.joined(scores._parts)
+        (one, other), sides = found[1], np.roll(memory.sides, late)
+        own, shown = (sides == one).astype(int) - (sides == other), found[0].among(memory)
+        yield run.rounds - sides.size, (shown - shown.mean()) * own

@@ -387,7 +387,7 @@ class Screen(Player):
         events = [(row, d) for row, d, strategy in self.chosen if strategy == best]
         return best, sorted(events, key=lambda event: -event[0][0])
 
-    def leading(self) -> tuple[Entry, int, Array, Array] | None:
+    def leading(self) -> tuple[Entry, Array, Array, Array] | None:
         """Return the event that has won most; ``None`` if no bet was made.
 
         Reports count from when the strategy chose its event. A union changes all the time, so that
@@ -396,10 +396,10 @@ class Screen(Player):
         Returns
         -------
         entry : Entry
-        question : int
-            The input with which the event is likelier.
-        shown, reports : arrays (k,)
-            How many reports of each input show the event, and of how many.
+        pair : int array (2,)
+            The input with which the event is likeliest, and the one with which it is least likely.
+        shown, reports : arrays (2,)
+            How many reports of both inputs show the event, and of how many.
         """
         best, events = self._evidence
         for row, question, key in events:
@@ -410,11 +410,11 @@ class Screen(Player):
         if self._leading is None:
             return None
         entry, question, best = self._leading
-        shown, asked = (
-            self.stakes.shown[best, question].copy(),
-            self.asked - self._since[best, question],
-        )
-        return entry, question, shown, asked
+        shown, asked = self.stakes.shown[best, question], self.asked - self._since[best, question]
+        rates = shown / np.maximum(asked, 1)
+        rates[question] = math.inf
+        pair = np.array([question, np.argmin(rates)])
+        return entry, pair, shown[pair], asked[pair]
 
     # --- to stop and continue ---------------------------------------------------------------------
 
