@@ -204,8 +204,9 @@ class Entry(Event):
             shown[found.category_rows[found.keys == path]] = True
         elif self.kind < CATEGORY:
             at = found.paths == path
-            numbers = found.types[at], found.values[at], found.words[at]
-            shown[found.rows[at][happens(self.kind, self.value, *numbers)]] = True
+            parts = found.rows, found.types, found.values, found.words
+            numbers = zip(*(part[at] for part in parts))
+            shown[[row for row, *x in numbers if happens(self.kind, self.value, *x)]] = True
         else:
             signs = np.zeros((2, found.whole.size))
             for sign, own in zip(signs, self.paths):

@@ -46,7 +46,7 @@ from .counts import TOP, VALUES, Counts, Ranking
 from .events import Entry
 from .players import Player
 from .records import Records
-from .tallies import AGREE, BINS, CATEGORY, DIFFER, MOST, SIGNED, spread, stake
+from .tallies import AGREE, BINS, CATEGORY, DIFFER, MOST, SIGNED, enter, spread, stake
 
 __all__ = ["PRIOR", "STRATEGIES", "Screen", "Stakes", "block_end", "play"]
 
@@ -431,7 +431,10 @@ class Screen(Player):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from the `state` of another screen, see `Kept.restore`."""
         super().restore(state)
-        self.counts.paths.fill()
+        paths = self.counts.paths
+        hashes, paths.used[0] = paths.hashes[: paths.used[0]].copy(), 0
+        for path in hashes:
+            enter(paths, path)
         if state["found"] is not None:
             words, kind, paths, value, question, best = state["found"]
             entry = Entry(str(words), int(kind), tuple(map(int, paths)), float(value))
