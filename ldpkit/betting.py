@@ -29,12 +29,12 @@ from typing import Annotated
 import numpy as np
 import scipy
 
-from . import checks, stats
+from . import checks
 from .jit import kernel
 from .stats import Delta, Rate
 from .types import Array, Numbers, Rates
 
-__all__ = ["linear", "linear_growth", "joint", "joint_growth", "soft", "expected_pairs", "STAKES"]
+__all__ = ["linear", "linear_growth", "joint", "joint_growth", "soft", "STAKES"]
 
 STAKES = np.geomspace(0.01, 0.999, 16)
 """Stakes of a mixture for unknown rates, as shares of the largest stake."""
@@ -265,57 +265,3 @@ def soft_factor(c: float, mu: float, grown: float, delta: float, second: bool) -
         one = c * (mu + grown * kappa)
         two = (1 - c) * (mu + grown * kappa) / grown
     return (two if second else one) / (1 + delta / grown)
-
-
-@checks.checked
-def expected_pairs(
-    p: Rate,
-    q: Rate,
-    epsilon: Epsilon,
-    alpha: float,
-    delta: Delta = 0.0,
-    step: Annotated[float, checks.rule(checks.real, 1e-6, 1)] = 1e-3,
-) -> Rates:
-    """Bounds of the mean number of reports per input after which the `joint` bet refutes a claim;
-    a coin chooses the input of every report.
-
-    Parameters
-    ----------
-    p, q : float
-        Rates of the event, in [0, 1], which are also the rates bet on.
-    epsilon, delta : float
-        The claim.
-    alpha : float
-        Significance, in [1e-100, 1).
-    step : float
-        Step, in [1e-6, 1], of a grid of the logarithm of the wealth. Rounding up to the grid gives
-        the lower bound, and rounding down the upper bound.
-
-    Returns
-    -------
-    low, high : float
-        Infinite if the rates satisfy the claim.
-    """
-    growth, goal = joint_growth(p, q, epsilon, delta), -math.log(stats.significance(alpha))
-    if growth == 0:
-        return math.inf, math.inf
-    gains = np.log(joint(p, q, epsilon, delta, coins=True))
-    symbols, bounds = np.array([1 - p, p, 1 - q, q]) / 2, []
-    for rounded in (np.ceil, np.floor):
-        moves = rounded(gains / step).astype(int)
-        # a wealth below e^-60 practically never recovers
-        top, floor = math.ceil(goal / step), -math.ceil(60 / step)
-        now, mean, alive = np.zeros(top - floor), 0.0, 1.0
-        now[-floor] = 1.0
-        while alive > 1e-12:
-            mean += alive
-            after = np.zeros_like(now)
-            for move, chance in zip(moves, symbols):
-                if move >= 0:
-                    after[move:] += chance * now[: now.size - move]
-                else:
-                    after[:move] += chance * now[-move:]
-                    after[0] += chance * now[:-move].sum()
-            now, alive = after, float(after.sum())
-        bounds.append(mean / 2)
-    return bounds[0], bounds[1]

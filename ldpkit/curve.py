@@ -172,8 +172,8 @@ def approx(
     epsilon: Annotated[float, checks.rule(checks.real, 0, 700)], delta: Delta = 0.0
 ) -> Curve:
     """(epsilon, delta)-LDP, with epsilon in [0, 700] and delta in [0, 1)."""
-    given = {"epsilon": epsilon, "delta": delta}
-    return Curve.of("approx", given, np.array([math.exp(epsilon)]), np.array([delta]))
+    lines = np.array([[math.exp(epsilon)], [delta]])
+    return Curve.of("approx", {"epsilon": epsilon, "delta": delta}, *lines)
 
 
 @checks.checked
@@ -303,9 +303,11 @@ PARAMETERS = ("mu", "k", "epsilon", "delta")
 
 def claimed(claim: Any, given: Row) -> Curve:
     """Return a claim, or the one of a name; its parameters are taken out of `given`."""
-    if isinstance(claim, Curve):
-        return claim
-    return make(claim, **{n: given.pop(n) for n in PARAMETERS if given.get(n) is not None})
+    return (
+        claim
+        if isinstance(claim, Curve)
+        else make(claim, **{n: given.pop(n) for n in PARAMETERS if given.get(n) is not None})
+    )
 
 
 def make(name: Any, /, **parameters: Word) -> Curve:

@@ -34,7 +34,7 @@ from .tallies import (  # fmt: skip
     tables,
 )
 
-__all__ = ["NUMBER", "TOP", "VALUES", "Counts", "Ranking"]
+__all__ = ["NUMBER", "TOP", "VALUES", "Counts"]
 
 VALUES, TOP = 1 << 19, 32  # categories in the table, events in a ranking
 ROWS, LEAST = 512, 27  # reports of each input whose columns are coupled: at most, at least
@@ -113,10 +113,8 @@ class Counts:
         flags = np.zeros((sides.size, self.inputs), np.uint16)
         columns = min(int(self.paths.used[0]) or SIGNED, SIGNED)
         signs = np.zeros((sides.size, columns), np.int8)
-        records = found.rows, found.paths, found.types, found.values, found.words
-        absorb(self.paths, sides, *records, self._masks, flags, signs)
-        categories = found.category_rows, found.keys
-        count(self.table, self._offered + 1, sides, *categories, self._masks, flags)
+        absorb(self.paths, sides, *found[:5], self._masks, flags, signs)
+        count(self.table, self._offered + 1, sides, *found[5:7], self._masks, flags)
         self._offered += sides.size
         self.records += found.rows.size + found.keys.size
         for i, j, product, mark in self._couples:
@@ -224,8 +222,9 @@ class Counts:
         slots, kinds, values, marks = np.array(sorted(numbers), float).reshape(-1, 4).T
         start = np.searchsorted(slots, np.arange(SLOTS + 1))
         # a copy lies in one piece, as before: a kernel is compiled for each layout of its tables
-        own = {"kinds": kinds.astype(int), "values": values.copy(), "marks": marks.astype(int)}
-        self.paths = self.paths._replace(start=start, **own)
+        self.paths = self.paths._replace(
+            start=start, kinds=kinds.astype(int), values=values.copy(), marks=marks.astype(int)
+        )
 
     def key(self, event: Array) -> int:
         """Return the hash of a category, a row of `Ranking.events`; 0 for any other event."""

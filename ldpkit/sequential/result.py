@@ -213,21 +213,17 @@ def result(run: "Run") -> SequentialResult:
     """Return the result so far."""
     audit, wealth, mechanism = run.audit, run.wealth, run.mechanism
     won, several = wealth.each.tolist(), len(run.events)
-    rows, learners = [], wealth.players[bool(several) :]
-    for track, (event, (_, i, j)) in enumerate(zip(run.events, audit.tracks)):
-        pair, hits = (audit.inputs[i], audit.inputs[j]), wealth.players[0].hits(track)
-        rows.append(_row(pair, event.words, won[track], *hits))
-    rows += [_learned(run, player, log) for player, log in zip(learners, won[several:])]
-    leading, notes = rows[int(np.argmax(won))], []
-    same = max(map(_repeated, run.screens[:1]), default=0)
-    if same > 1:
-        notes.append(f"all of the first {same:,} reports of an input are the same")
-    if run.live and audit.independent:
-        notes.append(NO_PAIRS)
-    n = -(-run.rounds // run.cycle)
-    assumed = "" if run.live else PAIRED
-    if run.ahead:
-        assumed = AHEAD
+    learners = zip(wealth.players[bool(several) :], won[several:])
+    rows = [
+        _row((audit.inputs[i], audit.inputs[j]), event.words, log, *wealth.players[0].hits(track))
+        for track, ((event, i, j), log) in enumerate(zip(audit.tracks, won))
+    ] + [_learned(run, player, log) for player, log in learners]
+    leading, n, same = rows[int(np.argmax(won))], -(-run.rounds // run.cycle), _repeated(run)
+    notes = {
+        f"all of the first {same:,} reports of an input are the same": same > 1,
+        NO_PAIRS: run.live and audit.independent,
+    }
+    assumed = AHEAD if run.ahead else "" if run.live else PAIRED
     clock = cause = ""
     if isinstance(mechanism, Recordings) and wealth.refuted:
         clock = mechanism.clock(leading["event"])
@@ -258,7 +254,7 @@ def result(run: "Run") -> SequentialResult:
         inconclusive="" if wealth.refuted else _weak(run, n),
         invalid=UNSEEDED if run.repeated and not wealth.refuted else "",
         cause=cause,
-        warnings=tuple(notes),
+        warnings=tuple(note for note, holds in notes.items() if holds),
         scope=audit.mechanism.scope if isinstance(audit.mechanism, LocalRandomizer) else "",
         about=" ".join(filter(None, [_asked(run, leading), assumed, clock])),
         one_in=one_in(run),
@@ -330,8 +326,7 @@ def _refutes(run: "Run", reports: float, one_in: float) -> bool:
     The client does so in one of `one_in` reports. `reports` per input are enough if they refute it
     with probability .9.
     """
-    claim, delta = run.audit.claim
-    screen = run.screens[0]
+    (claim, delta), screen = run.audit.claim, run.screens[0]
     size = 1 if screen.product else run.asked.size  # of a round whose factors are averaged
     shown = (math.sqrt(reports / one_in + 1) - 1) ** 2  # with probability .9
     bet = stake(shown / max(reports, 1), 0.0, math.exp(min(claim, 700)), delta, 1.0)
@@ -381,16 +376,16 @@ def _learned(run: "Run", player: Screen | Scores, log: float) -> Row:
     )
 
 
-def _repeated(screen: Screen) -> int:
+def _repeated(run: "Run") -> int:
     """Return how many reports an input has if all of them are the same; 0 if they differ."""
-    counts = screen.counts
-    return int(counts.reports.sum(axis=0)[counts.repeated].max(initial=0))
+    every = (s.counts.reports.sum(axis=0)[s.counts.repeated] for s in run.screens[:1])
+    return max((int(reports.max(initial=0)) for reports in every), default=0)
 
 
 def why(run: "Run", event: str) -> str:
     """Return what shows the input, in a few words; empty if it is the value that is sent."""
     found = [cause for words, cause in _CAUSES.items() if re.search(words, event)]
-    if max(map(_repeated, run.screens[:1]), default=0) >= _ALIKE:
+    if _repeated(run) >= _ALIKE:
         found.insert(0, REPEATED)
     if not found and _last_bits(run):
         found.append(FLOATS)
@@ -412,8 +407,7 @@ def _drift(run: "Run", event: str) -> str:
 
     The statistic is the largest deviation of the number of events from a steady rate.
     """
-    recorded = isinstance(run.mechanism, Recordings)
-    for first, shown in _read_again(run) if recorded else _remembered(run, event):
+    for first, shown in _remembered(run, event) if run.live else _read_again(run):
         walk = np.cumsum(shown - shown.mean())
         at = int(np.argmax(abs(walk)))
         if abs(walk[at]) > _DRIFT * np.sqrt(shown.size) * shown.std():
@@ -427,7 +421,7 @@ def _read_again(run: "Run") -> Iterator[tuple[int, Array]]:
     The recordings are read again from the beginning.
     """
     event, source, rng = run.leading, run.mechanism, np.random.default_rng(run.seed)
-    if event is None:
+    if event is None or not isinstance(source, Recordings):
         return
     source.seek(0)
     parts: list[list[Any]] = [[], []]

@@ -203,9 +203,8 @@ def stake(p: float, q: float, grown: float, delta: float, others: float) -> floa
     The maximum is at l = (p - E q)/(E (p/others + q)). With delta, delta is subtracted from
     p - E q. This is the maximum up to terms of order delta l.
     """
-    if p - grown * q - delta <= 0:
-        return 0.0
-    return min((p - grown * q - delta) / (grown * (p / others + q)), MOST * others / grown)
+    won = p - grown * q - delta
+    return min(won / (grown * (p / others + q)), MOST * others / grown) if won > 0 else 0.0
 
 
 @kernel
@@ -225,8 +224,6 @@ def promise(
     case the counts alone would promise a gain from an event that occurs in every report.
     """
     best = stake(p, q, grown, delta, others)
-    if best == 0.0:
-        return 0.0
     won = p * math.log1p(best) + others * q * math.log1p(-grown * best / others)
     return reports * (won / inputs - math.log1p(best * delta / inputs))
 
@@ -238,18 +235,15 @@ def spread(rates: Array, sizes: Array, d: int, weights: Array) -> float:
     The weights are equal, for all inputs whose rate may be the smallest. `sizes` are the numbers of
     reports behind the rates.
     """
-    k, least, size = rates.size, np.inf, 1.0
+    k, least, size, count = rates.size, np.inf, 1.0, 0.0
     for x in range(k):
         if x != d and rates[x] < least:
             least, size = rates[x], max(sizes[x], 1.0)
-    edge, count = least, 0.0
-    if k > 2:
-        edge += math.sqrt((least + 1 / size) / size)
+    edge = least + (math.sqrt((least + 1 / size) / size) if k > 2 else 0.0)
     for x in range(k):
         weights[x] = 1.0 if x != d and rates[x] <= edge else 0.0
         count += weights[x]
-    for x in range(k):
-        weights[x] /= count
+    weights /= count
     return count
 
 
