@@ -119,11 +119,9 @@ class SequentialAudit(PairAudit):
             pair=(inputs[0], inputs[1]),
             inputs=inputs,
             tracks=tuple(
-                (
-                    a if isinstance(a, Event) else Accepted(a, mechanism, (inputs[i], inputs[j])),
-                    i,
-                    j,
-                )
+                (a, i, j)
+                if isinstance(a, Event)
+                else (Accepted(a, mechanism, (inputs[i], inputs[j])), i, j)
                 for a in chosen
                 if not isinstance(a, attacks.Learned)
                 for i, j in pairs

@@ -149,6 +149,7 @@ class Accepted(Event):
 
     @property
     def words(self) -> str:  # type: ignore[override]  # follows from the other fields
+        """The event in words."""
         return f"{self.attack.name} names {self.pair[0]}, not {self.pair[1]}"
 
     @property

@@ -225,12 +225,12 @@ class Run(Kept):
         first = self.rounds - start  # earlier rounds of this piece were used before a stop
         if len(chosen) <= first:
             return 0
-        symbols, at, last = (
-            self._observe(chosen, reports, rng),
+        symbols = self._observe(chosen, reports, rng)
+        at, last, watched = (
             first,
             min(len(chosen), first + left),
+            watched and not self.wealth.refuted,
         )
-        watched = watched and not self.wealth.refuted
         while at < last and not (watched and self.wealth.refuted):
             part = slice(at, min(last, at + self._room))
             if self.tracks:
@@ -272,7 +272,7 @@ class Run(Kept):
         symbols = np.full((len(self.events), n), IDLE, np.uint8)
         for track, (event, i, j) in enumerate(self.audit.tracks):
             if not self.live:
-                own = (picked(reports[x], slice(n)) for x in (i, j))
+                own = (picked(reports[x], np.arange(n)) for x in (i, j))
                 first, second = (happened(event, some, n, rng) for some in own)
                 symbols[track] = 2 * first.view(np.uint8) + second.view(np.uint8)
                 continue

@@ -438,7 +438,7 @@ def _remembered(run: "Run", event: str) -> Iterator[tuple[int, Array]]:
 
     A report of this input counts 1 if it shows the event, and -1 with the input that it is compared
     with, less the mean. Coins choose the inputs, so that a change that is alike for both is no
-    cause. Only reports that the models remember are known; the number of the first comes before.
+    cause. Only reports that the models remember are known. The number of the first comes before.
     """
     late = event.startswith(_LATE)
     found = run.screens[late].leading() if run.screens else None
