@@ -226,11 +226,8 @@ class Run(Kept):
         if len(chosen) <= first:
             return 0
         symbols = self._observe(chosen, reports, rng)
-        at, last, watched = (
-            first,
-            min(len(chosen), first + left),
-            watched and not self.wealth.refuted,
-        )
+        at, last = first, min(len(chosen), first + left)
+        watched = watched and not self.wealth.refuted
         while at < last and not (watched and self.wealth.refuted):
             part = slice(at, min(last, at + self._room))
             if self.tracks:

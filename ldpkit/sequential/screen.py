@@ -288,10 +288,8 @@ class Screen(Player):
 
     def _win(self, reports: Array, at: int, low: int) -> tuple[Array, Array]:
         flags, sides = (part[reports] for part in self._seen[:2])
-        self._next, rule = (
-            Stakes(*map(np.copy, self.stakes)),
-            (self.size, self.product, low, at, self.grown),
-        )
+        self._next = Stakes(*map(np.copy, self.stakes))
+        rule = self.size, self.product, low, at, self.grown
         return self._in_parts(self.shares + self.now, at, sides.size, lambda part, *wealth: play(
             flags[part], sides[part], *rule, self.claim[1], self._next, *wealth
         ))  # fmt: skip
