@@ -74,8 +74,10 @@ class Kept:
                 setattr(holder, last, new if shape else new.item())
             else:
                 old[...] = new
-        sentence = f"state must hold {type(self).__name__}, got numbers that are out of range"
-        checks.need(self._sound(), sentence)
+        checks.need(
+            self._sound(),
+            f"state must hold {type(self).__name__}, got numbers that are out of range",
+        )
 
     def _part(self, name: str) -> Any:
         """Return an array or number of the state."""

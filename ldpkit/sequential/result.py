@@ -345,8 +345,9 @@ def one_in(run: "Run") -> int:
     reports = int(run.asked.min())
     if not run.screens or run.audit.claim[0] == math.inf:
         return 0
-    rarer = range(1, reports + 1)
-    return bisect.bisect_left(rarer, True, key=lambda n: not _refutes(run, reports, n))
+    return bisect.bisect_left(
+        range(1, reports + 1), True, key=lambda n: not _refutes(run, reports, n)
+    )
 
 
 def _row(pair: tuple[Any, Any], event: str, log: float, *hits: int) -> Row:

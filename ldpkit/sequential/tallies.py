@@ -337,7 +337,7 @@ def rank(
 ) -> tuple[int, int]:  # fmt: skip
     """List the best events of the past (window 0) or of the last block (1) in `best`.
 
-    If `found` has room, it receives the best event of each path (0), and categories (1), instead.
+    If `found` has columns, it receives the best event of each path (0), and categories (1).
     Return how many events were seen twice, and how many of them are rare categories.
     """
     looked, rare, total = 0, 0, reports.sum()
