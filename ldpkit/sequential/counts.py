@@ -134,10 +134,11 @@ class Counts:
     def end_block(self, epsilon: float, delta: float) -> tuple[Ranking, Ranking, Ranking]:
         """Rank the events of all past blocks, those of the last block, and couples of columns."""
         before, recent = int(self.reports[0].sum()), self._rank(1, epsilon, delta)
-        paths = self.paths.counts[: self.paths.used[0]]
-        for counts in (paths, self.table.counts, self.reports[None]):
-            counts[:, 0] += counts[:, 1]
-            counts[:, 1] = 0
+        used = slice(int(self.paths.used[0])), np.flatnonzero(self.table.keys != 0), slice(1)
+        counted = self.paths.counts, self.table.counts, self.reports[None]
+        for some, counts in zip(used, counted):
+            counts[some, 0] += counts[some, 1]
+            counts[some, 1] = 0
         past, now = self._rank(0, epsilon, delta), int(self.reports[0].sum())
         self.rare = int(past.seen[1])
         doubled = now.bit_length() > before.bit_length()

@@ -226,7 +226,7 @@ class Writer:
         self.category(rows[some], stars[some], exact[some], lambda i: shown(some[i]))
         whole = np.zeros(self.reports, U)
         for of, keys in self._categories:  # a sum, because it does not depend on their order
-            np.add.at(whole, of, keys)
+            _add(of, keys, whole)
         self.category(every, self.part(root, "the whole"), whole, lambda i: "this very report")
         category_rows, keys = map(np.concatenate, zip(*self._categories))
         own = rows, paths, types, values, words, category_rows, keys, whole, every
@@ -235,6 +235,12 @@ class Writer:
     def _joined(self) -> list[Array]:
         empty = [np.empty(0, kind) for kind in (int, U, U, int, float, U)]
         return [np.concatenate(part) for part in zip(empty, *self._numbers)]
+
+
+@kernel
+def _add(rows: Array, keys: Array, whole: Array) -> None:
+    for i in range(rows.size):  # several times as fast as `numpy.add.at`
+        whole[rows[i]] += keys[i]
 
 
 @kernel
