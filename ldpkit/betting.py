@@ -24,16 +24,17 @@ k-sample tests", 2024; Gonzalez et al., "Sequentially auditing differential priv
 """
 
 import math
+from typing import Annotated
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
 
-from . import checks, stats
+from . import checks
 from .jit import kernel
+from .stats import Delta
 from .types import Array, Numbers, Rates
 
-__all__ = ["linear", "linear_growth", "joint", "joint_growth", "soft", "expected_pairs", "STAKES"]
+__all__ = ["linear", "linear_growth", "joint", "joint_growth", "soft", "STAKES"]
 
 STAKES = np.geomspace(0.01, 0.999, 16)
 """Stakes of a mixture for unknown rates, as shares of the largest stake."""
@@ -41,16 +42,18 @@ STAKES = np.geomspace(0.01, 0.999, 16)
 _LEAST = 1e-12  # smallest distance of an alternative's rates from 0 and 1
 
 
-def _claim(epsilon: float, delta: float) -> tuple[float, float]:
-    epsilon = checks.real("epsilon", epsilon, 0, 700)
-    return math.exp(epsilon), checks.real("delta", delta, 0, 1, closed="[)")
+Epsilon = Annotated[float, checks.rule(checks.real, 0, 700)]
+Epsilons = Annotated[Numbers, checks.rule(checks.reals, 0, 700)]
 
 
-def _rates(p: float, q: float) -> Rates:
-    return checks.real("p", p, 0, 1), checks.real("q", q, 0, 1)
-
-
-def linear(stakes: ArrayLike, epsilon: float, delta: float = 0.0, *, coins: bool = False) -> Array:
+@checks.checked
+def linear(
+    stakes: Annotated[Numbers, checks.rule(checks.reals, 0, 1, closed="[)")],
+    epsilon: Epsilon,
+    delta: Delta = 0.0,
+    *,
+    coins: bool = False,
+) -> Array:
     """Factors of bets that need no independence of the two reports of a pair.
 
     Parameters
@@ -71,18 +74,18 @@ def linear(stakes: ArrayLike, epsilon: float, delta: float = 0.0, *, coins: bool
         ``1 - stake (e^epsilon + delta)`` if a report of the second input lies in the event, and
         ``1 - stake delta`` if it does not.
     """
-    grown, delta = _claim(epsilon, delta)
-    shares = np.atleast_1d(checks.reals("stakes", stakes, 0, 1, closed="[)"))
+    grown = math.exp(epsilon)
     pairs = [-delta, -grown - delta, 1 - delta, 1 - grown - delta]
     won = np.array([0, 1, -delta, -grown - delta] if coins else pairs)
-    return 1 + shares[:, None] / (grown + delta) * won
+    return 1 + np.atleast_1d(stakes)[:, None] / (grown + delta) * won
 
 
 def _symbols(p: Numbers, q: Numbers) -> Array:
     return np.array([(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q])
 
 
-def linear_growth(p: float, q: float, epsilon: float, delta: float = 0.0) -> Rates:
+@checks.checked
+def linear_growth(p: checks.Share, q: checks.Share, epsilon: Epsilon, delta: Delta = 0.0) -> Rates:
     """Largest mean logarithm of the factor of a linear bet on an event with rates `p` and `q`, and
     the stake of this bet.
 
@@ -92,9 +95,9 @@ def linear_growth(p: float, q: float, epsilon: float, delta: float = 0.0) -> Rat
         Growth in nats per pair of independent reports, and stake as a share of the largest stake;
         both are 0 if the rates satisfy the claim.
     """
-    symbols, (grown, delta) = _symbols(*_rates(p, q)), _claim(epsilon, delta)
-    if p <= grown * q + delta:
+    if p <= math.exp(epsilon) * q + delta:
         return 0.0, 0.0
+    symbols = _symbols(p, q)
 
     def lost(share: float) -> float:
         return -float(symbols @ np.log(linear(share, epsilon, delta)[0]))
@@ -127,13 +130,14 @@ def _nearest(p: Numbers, q: Numbers, grown: Numbers, delta: float) -> tuple[Arra
     return grown * low + delta, low
 
 
-def joint_growth(p: float, q: float, epsilon: float, delta: float = 0.0) -> float:
+@checks.checked
+def joint_growth(p: checks.Share, q: checks.Share, epsilon: Epsilon, delta: Delta = 0.0) -> float:
     """Largest mean logarithm of the factor of any bet on one event with rates `p` and `q`, in nats
     per pair.
 
     The two reports of a pair must be independent. The result is 0 if the rates satisfy the claim.
     """
-    (p, q), (grown, delta) = _rates(p, q), _claim(epsilon, delta)
+    grown = math.exp(epsilon)
     if p <= grown * q + delta:
         return 0.0
     p0, q0 = _nearest(p, q, grown, delta)
@@ -141,10 +145,16 @@ def joint_growth(p: float, q: float, epsilon: float, delta: float = 0.0) -> floa
     return float(entropies.sum())
 
 
+@checks.checked
 def joint(
-    p: float, q: float, epsilon: ArrayLike, delta: float = 0.0, share: float = 1.0,
-    *, coins: bool = False,
-) -> Array:  # fmt: skip
+    p: checks.Share,
+    q: checks.Share,
+    epsilon: Epsilons,
+    delta: Delta = 0.0,
+    share: Annotated[float, checks.rule(checks.real, 0, 1, closed="(]")] = 1.0,
+    *,
+    coins: bool = False,
+) -> Array:
     """Factors of the bet whose wealth grows fastest if the event has the rates `p` and `q`.
 
     A factor is the likelihood ratio of these rates and the nearest rates that satisfy the claim.
@@ -175,10 +185,8 @@ def joint(
     ValueError
         If the rates satisfy the only claim, or a parameter is out of range.
     """
-    p, q = (min(max(rate, _LEAST), 1 - _LEAST) for rate in _rates(p, q))
-    grown = np.exp(checks.reals("epsilon", epsilon, 0, 700))
-    delta = checks.real("delta", delta, 0, 1, closed="[)")
-    share = checks.real("share", share, 0, 1, closed="(]")
+    p, q = (min(max(rate, _LEAST), 1 - _LEAST) for rate in (p, q))
+    grown = np.exp(epsilon)
     broken = p > grown * q + delta
     if not broken.all() and broken.ndim == 0:
         raise ValueError(f"p must exceed e^epsilon q + delta = {grown * q + delta:g}, got {p:g}")
@@ -202,8 +210,12 @@ def joint(
     return factors
 
 
+@checks.checked
 def soft(
-    likelihood: ArrayLike, balance: ArrayLike, epsilon: ArrayLike, delta: float = 0.0
+    likelihood: Annotated[Numbers, checks.rule(checks.reals, 0, 1)],
+    balance: Annotated[Numbers, checks.rule(checks.reals, 0, 2, closed="()")],
+    epsilon: Epsilons,
+    delta: Delta = 0.0,
 ) -> tuple[Array, Array]:
     """Factors of the bet on a whole likelihood, for a report of the first input and for a report of
     the second.
@@ -236,12 +248,9 @@ def soft(
     the means of the two factors have a sum of at most 2, and a product of at most 1. With delta
     both factors are divided by ``1 + delta / e^epsilon``.
     """
-    grown = np.exp(checks.reals("epsilon", epsilon, 0, 700))
-    delta = checks.real("delta", delta, 0, 1, closed="[)")
-    c = checks.reals("likelihood", likelihood, 0, 1)
-    mu = checks.reals("balance", balance, 0, 2, closed="()")
-    factors = np.vectorize(soft_factor, otypes=[float])
-    return factors(c, mu, grown, delta, False), factors(c, mu, grown, delta, True)
+    factors, given = np.vectorize(soft_factor, otypes=[float]), (likelihood, balance)
+    first, second = (factors(*given, np.exp(epsilon), delta, of) for of in (False, True))
+    return first, second
 
 
 @kernel
@@ -256,52 +265,3 @@ def soft_factor(c: float, mu: float, grown: float, delta: float, second: bool) -
         one = c * (mu + grown * kappa)
         two = (1 - c) * (mu + grown * kappa) / grown
     return (two if second else one) / (1 + delta / grown)
-
-
-def expected_pairs(
-    p: float, q: float, epsilon: float, alpha: float, delta: float = 0.0, step: float = 1e-3
-) -> Rates:
-    """Bounds of the mean number of reports per input after which the `joint` bet refutes a claim;
-    a coin chooses the input of every report.
-
-    Parameters
-    ----------
-    p, q : float
-        Rates of the event, in [0, 1], which are also the rates bet on.
-    epsilon, delta : float
-        The claim.
-    alpha : float
-        Significance, in [1e-100, 1).
-    step : float
-        Step, in [1e-6, 1], of a grid of the logarithm of the wealth. Rounding up to the grid gives
-        the lower bound, and rounding down the upper bound.
-
-    Returns
-    -------
-    low, high : float
-        Infinite if the rates satisfy the claim.
-    """
-    growth, goal = joint_growth(p, q, epsilon, delta), -math.log(stats.significance(alpha))
-    step = checks.real("step", step, 1e-6, 1)
-    if growth == 0:
-        return math.inf, math.inf
-    gains = np.log(joint(p, q, epsilon, delta, coins=True))
-    symbols, bounds = np.array([1 - p, p, 1 - q, q]) / 2, []
-    for rounded in (np.ceil, np.floor):
-        moves = rounded(gains / step).astype(int)
-        # a wealth below e^-60 practically never recovers
-        top, floor = math.ceil(goal / step), -math.ceil(60 / step)
-        now, mean, alive = np.zeros(top - floor), 0.0, 1.0
-        now[-floor] = 1.0
-        while alive > 1e-12:
-            mean += alive
-            after = np.zeros_like(now)
-            for move, chance in zip(moves, symbols):
-                if move >= 0:
-                    after[move:] += chance * now[: now.size - move]
-                else:
-                    after[:move] += chance * now[-move:]
-                    after[0] += chance * now[:-move].sum()
-            now, alive = after, float(after.sum())
-        bounds.append(mean / 2)
-    return bounds[0], bounds[1]

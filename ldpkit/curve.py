@@ -15,14 +15,15 @@ statistical framework for differential privacy", 2010.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from . import checks
-from .types import Array, Rates, Row, Word
+from .stats import Delta
+from .types import Array, Numbers, Rates, Row, Word
 
 __all__ = [
     "Curve", "CURVES", "approx", "gdp", "gdp_delta", "grr", "laplace", "laws", "lines", "make",
@@ -31,6 +32,9 @@ __all__ = [
 
 _UP = 1e-12  # every delta is rounded up by so much, because rounding must not make a claim stronger
 _NEAR = 1e-9
+
+Mu = Annotated[float, checks.rule(checks.real, 0, 20, closed="(]")]
+Epsilon = Annotated[float, checks.rule(checks.real, 0, 700, closed="(]")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +102,9 @@ class Curve:
         given = ", ".join(f"{name} = {value:g}" for name, value in self.parameters.items())
         return f"{self.kind}({given})" if given else f"{self.kind} of {self.grown.size} lines"
 
-    def F(self, q: ArrayLike) -> Array:
+    @checks.checked
+    def F(self, q: Annotated[Numbers, checks.rule(checks.reals, 0, 1)]) -> Array:
         """Return the largest probability that the claim allows at false alarm rates `q`."""
-        q = checks.reals("q", q, 0, 1)
         return np.minimum(1.0, (self.grown * q[..., None] + self.deltas).min(axis=-1))
 
     def delta(self, epsilon: ArrayLike) -> Array:
@@ -108,14 +112,14 @@ class Curve:
         grown = np.exp(checks.reals("epsilon", epsilon, -700, 700))
         return np.interp(grown, np.r_[0.0, self.grown], np.r_[1.0, self.deltas])
 
-    def epsilon(self, delta: float) -> float:
+    @checks.checked
+    def epsilon(self, delta: Annotated[float, checks.rule(checks.real, 0, 1)]) -> float:
         """Return the smallest epsilon >= 0 with which the claim implies (epsilon, delta)-LDP.
 
         It is infinite if there is none.
         """
         known = np.r_[self.deltas[::-1], 1.0], np.r_[self.grown[::-1], 0.0]
-        grown = np.interp(checks.real("delta", delta, 0, 1), *known, left=math.inf)
-        return math.log(max(1.0, float(grown)))
+        return math.log(max(1.0, float(np.interp(delta, *known, left=math.inf))))
 
     @property
     def implied(self) -> Rates:
@@ -130,7 +134,8 @@ class Curve:
         return alphas, 1 - self.F(alphas)
 
 
-def gdp_delta(mu: float, epsilon: ArrayLike) -> Array:
+@checks.checked
+def gdp_delta(mu: Mu, epsilon: Annotated[Numbers, checks.rule(checks.reals, -700, 700)]) -> Array:
     """Return the smallest delta with which mu-GDP implies (epsilon, delta)-LDP.
 
     Parameters
@@ -140,17 +145,14 @@ def gdp_delta(mu: float, epsilon: ArrayLike) -> Array:
     epsilon : float or array
         In [-700, 700].
     """
-    mu, epsilon = (
-        checks.real("mu", mu, 0, 20, closed="(]"),
-        checks.reals("epsilon", epsilon, -700, 700),
-    )
     far = epsilon / mu
     # the second factor underflows long before the product does
     second = np.exp(epsilon + scipy.special.log_ndtr(-mu / 2 - far))
     return np.asarray(scipy.special.ndtr(mu / 2 - far) - second)
 
 
-def gdp(mu: float, *, tangents: int = 27) -> Curve:
+@checks.checked
+def gdp(mu: Mu, *, tangents: Annotated[int, checks.rule(checks.integer, 8)] = 27) -> Curve:
     """Gaussian differential privacy: as hard to tell apart as N(0, 1) and N(mu, 1).
 
     Parameters
@@ -160,39 +162,41 @@ def gdp(mu: float, *, tangents: int = 27) -> Curve:
     tangents : int
         Number of tangents on each side, at least 8.
     """
-    mu = checks.real("mu", mu, 0, 20, closed="(]")
-    near = np.linspace(mu / 2, mu + 2.5, checks.integer("tangents", tangents, 8) - 6)
+    near = np.linspace(mu / 2, mu + 2.5, tangents - 6)
     epsilon = mu * (np.r_[near, mu + np.arange(3, 6, 0.5)] - mu / 2)  # up to both corners
     return Curve.of("gdp", {"mu": mu}, np.exp(epsilon), gdp_delta(mu, epsilon))
 
 
-def approx(epsilon: float, delta: float = 0.0) -> Curve:
+@checks.checked
+def approx(
+    epsilon: Annotated[float, checks.rule(checks.real, 0, 700)], delta: Delta = 0.0
+) -> Curve:
     """(epsilon, delta)-LDP, with epsilon in [0, 700] and delta in [0, 1)."""
-    epsilon = checks.real("epsilon", epsilon, 0, 700)
-    delta = checks.real("delta", delta, 0, 1, closed="[)")
-    given = {"epsilon": epsilon, "delta": delta}
-    return Curve.of("approx", given, np.array([math.exp(epsilon)]), np.array([delta]))
+    lines = np.array([[math.exp(epsilon)], [delta]])
+    return Curve.of("approx", {"epsilon": epsilon, "delta": delta}, *lines)
 
 
-def laplace(epsilon: float, *, tangents: int = 12) -> Curve:
+@checks.checked
+def laplace(
+    epsilon: Epsilon, *, tangents: Annotated[int, checks.rule(checks.integer, 2)] = 12
+) -> Curve:
     """Laplace noise whose scale is the distance of the inputs divided by `epsilon`, in (0, 700]."""
-    epsilon = checks.real("epsilon", epsilon, 0, 700, closed="(]")
-    each = np.linspace(0, epsilon, checks.integer("tangents", tangents, 2))
+    each = np.linspace(0, epsilon, tangents)
     deltas = -np.expm1((each - epsilon) / 2)
     return Curve.of("laplace", {"epsilon": epsilon}, np.exp(each), deltas)
 
 
-def grr(k: int, epsilon: float) -> Curve:
+@checks.checked
+def grr(k: Annotated[int, checks.rule(checks.integer, 2)], epsilon: Epsilon) -> Curve:
     """Randomised response with `k` values (at least 2), and epsilon in (0, 700]."""
-    k, epsilon = checks.integer("k", k, 2), checks.real("epsilon", epsilon, 0, 700, closed="(]")
     law = np.array([1, math.exp(-epsilon), (k - 2) * math.exp(-epsilon)])
     law /= law.sum()
     return _laws("grr", {"k": k, "epsilon": epsilon}, law[[1, 0, 2]], law)
 
 
-def oue(epsilon: float) -> Curve:
+@checks.checked
+def oue(epsilon: Epsilon) -> Curve:
     """Optimised unary encoding with epsilon in (0, 700]; the bits of two inputs differ."""
-    epsilon = checks.real("epsilon", epsilon, 0, 700, closed="(]")
     q = 1 / (math.exp(epsilon) + 1)
     own, other = np.array([0.5, 0.5]), np.array([1 - q, q])
     p0, p1 = np.outer(other, own).ravel(), np.outer(own, other).ravel()
@@ -299,9 +303,11 @@ PARAMETERS = ("mu", "k", "epsilon", "delta")
 
 def claimed(claim: Any, given: Row) -> Curve:
     """Return a claim, or the one of a name; its parameters are taken out of `given`."""
-    if isinstance(claim, Curve):
-        return claim
-    return make(claim, **{n: given.pop(n) for n in PARAMETERS if given.get(n) is not None})
+    return (
+        claim
+        if isinstance(claim, Curve)
+        else make(claim, **{n: given.pop(n) for n in PARAMETERS if given.get(n) is not None})
+    )
 
 
 def make(name: Any, /, **parameters: Word) -> Curve:

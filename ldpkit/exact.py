@@ -6,6 +6,7 @@ the true-positive rate is A and the false-positive rate is (1 - A) / (k - 1).
 
 import functools
 import math
+from typing import Annotated
 
 import numpy as np
 import scipy
@@ -22,10 +23,15 @@ __all__ = [
 ]
 # fmt: on
 
+Domain = Annotated[int, checks.rule(checks.integer, 2)]
+Reports = Annotated[int, checks.rule(checks.integer, 1)]
+Scale = Annotated[float, checks.rule(checks.real, 0, closed="()")]
+Rates = Annotated[Numbers, checks.rule(checks.reals, 0, 1)]
 
-def mean_reciprocal(n: Numbers, q: Numbers) -> Numbers:
+
+@checks.checked
+def mean_reciprocal(n: Annotated[Numbers, checks.rule(checks.reals, 0)], q: Rates) -> Numbers:
     """``E[1 / (1 + Binomial(n, q))]`` for n >= 0 and q in [0, 1], accurate for tiny q."""
-    n, q = checks.reals("n", n, 0), checks.reals("q", q, 0, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(
             np.equal(q, 0),
@@ -34,7 +40,10 @@ def mean_reciprocal(n: Numbers, q: Numbers) -> Numbers:
         )[()]
 
 
-def support_success(p: Numbers, q: Numbers, k: int) -> Numbers:
+@checks.checked
+def support_success(
+    p: Rates, q: Annotated[Numbers, checks.rule(checks.reals, 0, 1, closed="[)")], k: Domain
+) -> Numbers:
     """Probability that a uniform element of the support set is the true value.
 
     The set contains the true value with probability `p`, and each of the other ``k - 1`` values
@@ -48,8 +57,6 @@ def support_success(p: Numbers, q: Numbers, k: int) -> Numbers:
     k : int
         Domain size, at least 2.
     """
-    p, q = checks.reals("p", p, 0, 1), checks.reals("q", q, 0, 1, closed="[)")
-    k = checks.integer("k", k, 2)
     return p * mean_reciprocal(k - 1, q) + (1 - p) * np.exp((k - 1) * np.log1p(-q)) / k
 
 
@@ -66,7 +73,8 @@ def _panels(low: float, high: float, count: int, order: int = 64) -> tuple[Array
     return edges[:-1, None] + half * (nodes + 1), half * weights
 
 
-def laplace_success(scale: float, k: int) -> float:
+@checks.checked
+def laplace_success(scale: Scale, k: Domain) -> float:
     """Probability that one Laplace variable plus 1 is the largest of k Laplace variables.
 
     Parameters
@@ -82,7 +90,6 @@ def laplace_success(scale: float, k: int) -> float:
     middle part is integrated over the logarithm of the survival function by Gauss-Legendre panels.
     In the code ``c = exp(-1 / scale)``.
     """
-    k, scale = checks.integer("k", k, 2), checks.real("scale", scale, 0, closed="()")
     c = math.exp(-1 / scale)
     log_u, weights = _panels(math.log(c / 2), math.log(0.5), 8, order=200)
     u = np.exp(log_u)
@@ -90,7 +97,10 @@ def laplace_success(scale: float, k: int) -> float:
     return mean_reciprocal(k - 1, c / 2) / 2 + c * middle / 4 + c * 2.0**-k / k
 
 
-def gaussian_success(sigma: float, k: int, grid: float = 0.0) -> float:
+@checks.checked
+def gaussian_success(
+    sigma: Scale, k: Domain, grid: Annotated[float, checks.rule(checks.real, 0)] = 0.0
+) -> float:
     """Probability that one Gaussian variable plus 1 is the largest of k Gaussian variables with
     standard deviation `sigma`.
 
@@ -107,9 +117,7 @@ def gaussian_success(sigma: float, k: int, grid: float = 0.0) -> float:
     The sum over the grid is computed as an integral. For a smooth density the two differ by less
     than ``e^-(2 pi sigma / grid)^2``.
     """
-    k, sigma = checks.integer("k", k, 2), checks.real("sigma", sigma, 0, closed="()")
-    cell = checks.real("grid", grid, 0) / sigma
-    z, weights = _panels(-12, 12, 40)
+    cell, (z, weights) = grid / sigma, _panels(-12, 12, 40)
     density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     if not cell:
         wins = np.exp((k - 1) * scipy.special.log_ndtr(z + 1 / sigma))
@@ -126,7 +134,12 @@ def _cell_mean(z: Array, cell: float) -> Array:
     return np.exp(-(places**2) / 2) @ weights / math.sqrt(8 * math.pi)
 
 
-def rounded_tails(threshold: float, shift: float, grid: float) -> tuple[float, float]:
+@checks.checked
+def rounded_tails(
+    threshold: Annotated[float, checks.rule(checks.real)],
+    shift: Annotated[float, checks.rule(checks.real, 0)],
+    grid: Scale,
+) -> tuple[float, float]:
     """Probabilities that the difference of two Gaussian variables on a grid reaches a threshold,
     first with mean 1 and then with mean -1.
 
@@ -145,16 +158,17 @@ def rounded_tails(threshold: float, shift: float, grid: float) -> tuple[float, f
     places between the step below and this step, of the probability that a difference without
     rounding exceeds the place.
     """
-    threshold, shift = checks.real("threshold", threshold), checks.real("shift", shift, 0)
-    step = checks.real("grid", grid, 0, closed="()") * shift
-    nodes, weights = legendre(4)
+    step, (nodes, weights) = grid * shift, legendre(4)
     at = step * (math.ceil(threshold / step) - 0.5 + nodes / 2)
     one, two = (float(scipy.special.ndtr(s - at) @ weights / 2) for s in (shift, -shift))
     return one, two
 
 
 @functools.lru_cache(maxsize=64)
-def grid_success(scale: float, k: int, grid: float) -> float:
+@checks.checked
+def grid_success(
+    scale: Scale, k: Domain, grid: Annotated[float, checks.rule(checks.real, 2.0**-24, 1)]
+) -> float:
     """Probability that the true value's number is the largest of a one-hot vector with discrete
     Laplace noise, after all numbers are clipped to [0, 1]; ties are broken uniformly.
 
@@ -166,9 +180,7 @@ def grid_success(scale: float, k: int, grid: float) -> float:
         Step of the grid, in [2^-24, 1], which divides 1. The noise is ``j grid`` with probability
         proportional to ``e^(-|j| grid / scale)``.
     """
-    k, scale = checks.integer("k", k, 2), checks.real("scale", scale, 0, closed="()")
-    steps = round(1 / checks.real("grid", grid, 2.0**-24, 1))
-    fall = grid / scale
+    steps, fall = round(1 / grid), grid / scale
     mass = np.exp(-fall * np.arange(steps + 1)) / (1 + math.exp(-fall))
     mass[1:-1] *= -math.expm1(-fall)  # the ends keep the mass of everything beyond
     mass[0] = 1 / (1 + math.exp(-fall))
@@ -178,16 +190,18 @@ def grid_success(scale: float, k: int, grid: float) -> float:
 # --- repeated collections: the guess is the value that most reports support -----------------------
 
 
-def binomial(tau: int, rate: float) -> Array:
+@checks.checked
+def binomial(tau: Reports, rate: float) -> Array:
     """Distribution ``Binomial(tau, rate)`` on 0..tau, float array (tau + 1,); probabilities beyond
     12 standard deviations are set to 0."""
     counts, mass = binomial_window(tau, rate, width=12.0)
-    full = np.zeros(checks.integer("tau", tau, 1) + 1)
+    full = np.zeros(tau + 1)
     full[counts] = mass
     return full
 
 
-def count_wins(mass: Array, k: int) -> Array:
+@checks.checked
+def count_wins(mass: Annotated[Array, checks.rule(checks.reals, 0)], k: Domain) -> Array:
     """Probability that the own value wins with each count, if the other ``k - 1`` counts are
     independent and have the distribution `mass`.
 
@@ -200,7 +214,6 @@ def count_wins(mass: Array, k: int) -> Array:
     k : int
         Domain size, at least 2.
     """
-    mass, k = checks.reals("mass", mass, 0), checks.integer("k", k, 2)
     checks.need(
         mass.ndim == 1 and abs(mass.sum() - 1) <= 1e-9,
         f"mass must sum to 1, got {mass.sum():g} in shape {mass.shape}",
@@ -222,7 +235,8 @@ def _wins(log_cdf: Array, mass: Array, k: int) -> Array:
 
 
 @functools.lru_cache(maxsize=64)
-def response_wins(k: int, tau: int) -> Array:
+@checks.checked
+def response_wins(k: Domain, tau: Reports) -> Array:
     """Probability that the own value wins with each count 0..tau, if the rest of tau reports is
     uniform on the other k - 1 values.
 
@@ -231,7 +245,6 @@ def response_wins(k: int, tau: int) -> Array:
     rule adds the terms for all numbers of tied values in ``log2(k)`` steps. The result depends on
     `k` and `tau` only.
     """
-    k, tau = checks.integer("k", k, 2), checks.integer("tau", tau, 1)
     wins = np.zeros(tau + 1)
     wins[tau] = 1.0
     for c in range(-(-tau // k), tau):
@@ -261,7 +274,9 @@ def response_wins(k: int, tau: int) -> Array:
     return wins
 
 
-def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
+@functools.lru_cache(maxsize=16)
+@checks.checked
+def laplace_sum(tau: Reports) -> tuple[Array, Array, Array]:
     """Logarithms of the survival function and the density of the sum of `tau` unit Laplace
     variables, on a grid of numbers x >= 0.
 
@@ -275,7 +290,6 @@ def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
     The sum is a difference of two Gamma(tau) variables. For ``x >= 0`` its survival function is a
     mixture of Gamma(tau - j) tails with negative binomial weights.
     """
-    tau = checks.integer("tau", tau, 1)
     x = np.linspace(0, 14 * math.sqrt(2 * tau) + 20, 4001)
     j = np.arange(tau)
     log_w = (
@@ -294,14 +308,13 @@ def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
     return x, np.log(survival), np.log(density)
 
 
-_laplace_sum = functools.lru_cache(maxsize=16)(laplace_sum)
-
-
-def laplace_sum_success(tau: int, k: int, shift: float) -> float:
+@checks.checked
+def laplace_sum_success(
+    tau: Reports, k: Domain, shift: Annotated[float, checks.rule(checks.real, 0)]
+) -> float:
     """Probability that a sum of `tau` unit Laplace variables plus `shift` is the largest of k such
     sums."""
-    k, shift = checks.integer("k", k, 2), checks.real("shift", shift, 0)
-    x, log_survival, log_density = _laplace_sum(tau)
+    x, log_survival, log_density = laplace_sum(tau)
     survival, density = (scipy.interpolate.CubicSpline(x, y) for y in (log_survival, log_density))
     total = 0.0
     for low, high in ((-x[-1], -shift), (-shift, 0.0), (0.0, x[-1])):

@@ -105,9 +105,8 @@ class Tape:
 
 def _filled(like: Any, draw: Callable[..., Any], *given: Any) -> Any:
     """Return one draw for each entry of `like`, with parameters that are broadcast to its shape."""
-    if not isinstance(like, np.ndarray):
-        return draw(*given)
-    return np.frompyfunc(lambda _, *own: draw(*own), 1 + len(given), 1)(like, *given)
+    one = np.frompyfunc(lambda _, *own: draw(*own), 1 + len(given), 1)
+    return one(like, *given) if isinstance(like, np.ndarray) else draw(*given)
 
 
 def _typed(like: Any, draw: Callable[..., Any], *given: Any) -> Any:

@@ -78,9 +78,8 @@ def rows(reports: Iterable[Any]) -> list[Any]:
     if isinstance(reports, np.ndarray):
         return reports.tolist()
     parts = list(reports)
-    if parts and all(isinstance(part, np.ndarray) for part in parts):  # one array per collection
-        return [list(row) for row in zip(*map(rows, parts))]
-    return parts
+    several = parts and all(isinstance(part, np.ndarray) for part in parts)  # one per collection
+    return [list(row) for row in zip(*map(rows, parts))] if several else parts
 
 
 def parsed(text: str) -> Any:
@@ -109,8 +108,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def repeated(names: Iterable[str]) -> str | None:
     """Return the first name that occurs more than once, ``None`` if all names differ."""
-    counts = Counter(names)
-    return next((name for name, times in counts.items() if times > 1), None)
+    return next((name for name, times in Counter(names).items() if times > 1), None)
 
 
 def _at(where: str) -> str:

@@ -81,8 +81,11 @@ class ReportType(ABC):
     def width(self) -> int:
         """Largest number of numbers in one report, by which audits choose how many reports to hold
         in memory; the domain size unless a report type states its own."""
-        sentence = f"{type(self).__name__} must state its `width`: the numbers in one report"
-        checks.need(hasattr(self, "k"), sentence, TypeError)
+        checks.need(
+            hasattr(self, "k"),
+            f"{type(self).__name__} must state its `width`: the numbers in one report",
+            TypeError,
+        )
         return self.k
 
     @abstractmethod
@@ -393,9 +396,8 @@ def listed(reports: Reports, parts: Sequence[ReportType], called: str, sender: s
 
 def picked(reports: Reports, rows: Array | slice) -> Reports:
     """Return the reports of some users, by their numbers or as a slice, for any report type."""
-    if isinstance(reports, (list, tuple)):  # one array for each round or attribute
-        return [picked(part, rows) for part in reports]
-    return reports[rows]
+    several = isinstance(reports, (list, tuple))  # one array for each round or attribute
+    return [picked(part, rows) for part in reports] if several else reports[rows]
 
 
 def joined(pieces: Sequence[Reports]) -> Reports:

@@ -89,9 +89,11 @@ class Laplace(Noisy):
 
     @property
     def variance(self) -> float:
-        if self.grid is None:
-            return 2 * self.scale**2
-        return float(self.grid**2 / math.sinh(self.grid / self.scale / 2) ** 2 / 2)
+        return (
+            2 * self.scale**2
+            if self.grid is None
+            else float(self.grid**2 / math.sinh(self.grid / self.scale / 2) ** 2 / 2)
+        )
 
     def total(self, n: int, rng: Rng) -> Array:
         # a sum of Laplace variables is a difference of two Gamma variables, and a sum of discrete
@@ -112,9 +114,8 @@ class Laplace(Noisy):
         return ((one >= 1) & (two <= 0)).astype(np.int8) - ((two >= 1) & (one <= 0))
 
     def success(self) -> float:
-        if self.grid is None:
-            return laplace_success(self.scale, self.k)
-        return grid_success(self.scale, self.k, self.grid)
+        known = self.scale, self.k
+        return laplace_success(*known) if self.grid is None else grid_success(*known, self.grid)
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         # noise at least 0 on one number and at most 0 on the other; on a grid it may be exactly 0

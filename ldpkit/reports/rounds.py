@@ -13,7 +13,7 @@ from .. import checks
 from ..jit import kernel
 from ..rng import State, first_state, next_uniform, next_word
 from ..types import Array, Pair, Rates, Reports, Rng
-from .base import FIRST, SECOND, ExactSupport, ReportType, listed, ones
+from .base import BOTH, FIRST, NEITHER, SECOND, ExactSupport, ReportType, listed, ones
 
 __all__ = ["Attributes", "Rounds", "largest"]
 
@@ -156,14 +156,18 @@ class Rounds(ReportType):
         return reports[0] if self.memoised else self._tally(reports) / self.tau
 
     def guess(self, reports: list[Array], rng: Rng) -> Array:
-        if self.whole:
-            return self.whole.guess(self._pooled(reports), rng)
-        return largest(self._tally(reports), -np.inf, np.inf, rng)
+        return (
+            self.whole.guess(self._pooled(reports), rng)
+            if self.whole
+            else largest(self._tally(reports), -np.inf, np.inf, rng)
+        )
 
     def score(self, reports: list[Array], pair: Pair) -> Array:
-        if self.whole:
-            return self.whole.score(self._pooled(reports), pair)
-        return sum(self.part.score(round_, pair).astype(int) for round_ in reports)
+        return (
+            self.whole.score(self._pooled(reports), pair)
+            if self.whole
+            else sum(self.part.score(round_, pair).astype(int) for round_ in reports)
+        )
 
     # --- exact distributions
 
@@ -224,9 +228,6 @@ def _difference_distribution(report_type: Rounds, pair: Pair) -> Array:
             step, rounds = np.convolve(step, step), rounds >> 1
         total += weight * power
     return total
-
-
-_SWAP = [SECOND, FIRST, 2, 3]
 
 
 @dataclass(frozen=True)
@@ -297,7 +298,7 @@ class Attributes(ReportType):
         """Probabilities of the sampled report's symbols under either input, divided by those of a
         fake report, shape (2, 4)."""
         sampled, fake = np.asarray(self.parts[0].pair_distribution()), np.array(self.fake)
-        base = np.array([sampled, sampled[_SWAP]])
+        base = np.array([sampled, sampled[[SECOND, FIRST, BOTH, NEITHER]]])
         return np.divide(base, fake, out=np.zeros((2, 4)), where=fake > 0)
 
 

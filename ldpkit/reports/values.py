@@ -153,8 +153,8 @@ class Subset(Support):
         if (reports[:, -1] < 0).any():  # shorter subsets are padded with -1
             sizes = (reports >= 0).sum(axis=1)
         at = (rng.random(n) * np.where(sizes, sizes, self.k)).astype(np.int64)
-        member = reports[np.arange(n), np.where(sizes, at, 0)]
-        return np.where(sizes, member, at)  # a uniform value for an empty subset
+        # a uniform value for an empty subset
+        return np.where(sizes, reports[np.arange(n), np.where(sizes, at, 0)], at)
 
     def tally(self, reports: Array) -> Array:
         out = np.zeros((len(reports), self.k))
@@ -224,23 +224,19 @@ class Selection(Subset, ExactSupport):
         return np.array(list(itertools.combinations(range(self.k), self.omega)))
 
     def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
-        k, omega = self.k, self.omega
         alphabet(self.outputs, 1, "take a smaller domain")
-        member = self.supports(self.reports, value)
-        return np.where(
-            member, self.p / math.comb(k - 1, omega - 1), (1 - self.p) / math.comb(k - 1, omega)
-        )
+        one, other = (math.comb(self.k - 1, size) for size in (self.omega - 1, self.omega))
+        return np.where(self.supports(self.reports, value), self.p / one, (1 - self.p) / other)
 
     def most(self, targets: int) -> int:
         return min(targets, self.omega)
 
     def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
-        supported = self.most(targets)
-        rest = self.omega - supported
+        supported, others = self.most(targets), self.k - targets
         subsets = [
             np.append(
                 rng.choice(targets, supported, replace=False),
-                targets + rng.choice(self.k - targets, rest, replace=False),
+                targets + rng.choice(others, self.omega - supported, replace=False),
             )
             for _ in range(count)
         ]

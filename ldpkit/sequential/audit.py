@@ -12,19 +12,17 @@ audit does not assume independence.
 
 import functools
 import itertools
-import math
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
 
-from .. import attacks, betting, checks, stats
+from .. import attacks, checks, stats
 from ..auditors.base import PairAudit
 from ..auditors.result import Row
 from ..curve import Curve, approx, gdp
 from ..mechanisms import Client, LocalRandomizer
-from ..types import Rates
-from .events import SURE, Accepted, Event, Source
+from .events import Accepted, Event, Source
 from .loop import Run
 from .portfolio import DELTAS
 from .result import SequentialResult
@@ -89,7 +87,7 @@ class SequentialAudit(PairAudit):
     within: Annotated[float | None, checks.rule(checks.real, 0)] = None
     max_time: Annotated[float | None, checks.rule(checks.real, 0)] = None
     learning: bool = field(init=False, repr=False, compare=False)
-    tracks: tuple[tuple[Any, int, int], ...] = field(init=False, repr=False, compare=False)
+    tracks: tuple[tuple[Event, int, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -108,9 +106,9 @@ class SequentialAudit(PairAudit):
             f"attack must be learned for a curve, and band needs one, got {self.attack!r}",
         )
         inputs, tail = self._compared(mechanism), stats.tail_mass(self.alpha)
-        ready = Event, attacks.Learned
         chosen = [
-            a if isinstance(a, ready) else a.choose(mechanism, self.trials, tail) for a in named
+            a if isinstance(a, Event | attacks.Learned) else a.choose(mechanism, self.trials, tail)
+            for a in named
         ]
         places, both = range(len(inputs)), self.both or len(inputs) > 2
         pairs = [(i, j) for i in places for j in places if i < j or (i > j and both)]
@@ -122,10 +120,12 @@ class SequentialAudit(PairAudit):
             inputs=inputs,
             tracks=tuple(
                 (a, i, j)
+                if isinstance(a, Event)
+                else (Accepted(a, mechanism, (inputs[i], inputs[j])), i, j)
                 for a in chosen
                 if not isinstance(a, attacks.Learned)
                 for i, j in pairs
-                if i < j or not (isinstance(a, Event) and a.both)
+                if i < j or not (isinstance(a, Event) and a.rates is not None)
             ),
         )
 
@@ -143,15 +143,6 @@ class SequentialAudit(PairAudit):
         for pair in itertools.combinations(inputs, 2) if checked else ():
             mechanism.pair(pair)
         return inputs
-
-    def events(self) -> list[Event]:
-        """Return the event of every track."""
-        return [
-            attack
-            if isinstance(attack, Event)
-            else Accepted(attack, self.mechanism, (self.inputs[i], self.inputs[j]))
-            for attack, i, j in self.tracks
-        ]
 
     @property
     def claim(self) -> tuple[float, float]:
@@ -179,29 +170,6 @@ class SequentialAudit(PairAudit):
     def called(self) -> list[str]:
         """Names of the attacks, and the words of the events."""
         return [a.words if isinstance(a, Event) else a.name for a in self.attack]
-
-    @functools.cached_property
-    def rates(self) -> list[Rates | None]:
-        """Rates of every track that are known before the first bet: exact, or declared."""
-        return [event.rates for event in self.events()]
-
-    @functools.cached_property
-    def expected(self) -> Rates | None:
-        """Lower and upper bound of the mean number of reports per input until the claim is refuted.
-
-        Both assume that the known rates are true. They are infinite if the rates keep the claim,
-        and ``None`` if no rates are known. The lower bound holds for any bet on a single track.
-        """
-        known = [r for r in self.rates if r is not None]
-        epsilon, delta = self.claim
-        if not known or epsilon == math.inf:
-            return None
-        growth = max(betting.joint_growth(*r, epsilon, delta) for r in known)
-        if growth < 1e-12:  # rounding alone may reach this
-            return math.inf, math.inf
-        stake = self.alpha * SURE / len(self.tracks)
-        most = min(betting.expected_pairs(*r, epsilon, stake, delta)[1] for r in known)
-        return -math.log(self.alpha) / growth, most
 
     def start(self, seed: int = 1, state: Row | None = None) -> Run:
         """Return a `Run` of this audit, from its beginning or from a kept `Run.state`."""

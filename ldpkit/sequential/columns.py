@@ -23,7 +23,20 @@ import numpy as np
 from ..jit import kernel
 from ..reports.anything import plain, rows
 from ..types import Array
-from .records import INTEGER, NONE, ODD, REAL, ROOT, TRUTH, Places, Records, Writer, chained, token
+from .records import (  # fmt: skip
+    INTEGER,
+    NONE,
+    ODD,
+    REAL,
+    ROOT,
+    TRUTH,
+    Places,
+    Records,
+    Writer,
+    alone,
+    chained,
+    token,
+)
 
 __all__ = ["decoded", "read"]
 
@@ -35,7 +48,7 @@ _CODES: dict[type, int] = {
 }  # fmt: skip
 _ENTRY, _CHARACTER, _COUPLE, _STEP = (i << 48 for i in range(1, 5))  # plus a place: a token
 _TAIL, _COUPLED, _STEPPED = 16, 12, 256  # last characters; most entries of lists of bits, of reals
-_SHOWN = 60  # characters
+_SHOWN, _LARGEST = 60, float(np.finfo(float).max)  # characters; of a real number
 
 
 def read(reports: Iterable[Any], first: int = 0, named: bool = False, size: int = 1) -> Records:
@@ -60,7 +73,7 @@ def read(reports: Iterable[Any], first: int = 0, named: bool = False, size: int 
     given = rows(reports)
     n, text = len(given), named and type(given[0]) is str
     reader = _Reader(n, ("the text" if text else "the report") if named else None)
-    reader.read(Places(np.arange(n), np.full(n, ROOT), np.zeros(n, U)), given)
+    reader.read(alone(np.arange(n), np.full(n, ROOT)), given)
     return reader.finished(first, size)
 
 
@@ -121,24 +134,22 @@ class _Reader(Writer):
             x = np.array(values, np.float64 if code == REAL else np.int64)
         except OverflowError:
             small = np.array([-(2**63) <= value < 2**63 for value in values])
-            some = np.flatnonzero(small)
-            self.numbers(at.at(some), [values[i] for i in some.tolist()], code)
-            some = np.flatnonzero(~small)
-            self.large(at.at(some), [values[i] for i in some.tolist()])
+            some, rest = np.flatnonzero(small), np.flatnonzero(~small)
+            self.numbers(at.at(some), _picked(values, some), code)
+            self.large(at.at(rest), _picked(values, rest))
         else:
             types = np.where(np.isfinite(x), REAL, ODD) if code == REAL else code
             self.number(at, types, x.astype(float), x.view(U))
 
     def large(self, at: Places, values: list[int]) -> None:
         """Record integers beyond 64 bits, as the sign and groups of 60 bits, the lowest first."""
-        hashes = np.array([token(hex(value)) for value in values], U)
-        self.category(at.of, at.paths, hashes, lambda i: hex(values[i])[:_SHOWN])
+        named = [hex(value) for value in values]
+        self.category(*at[:2], np.array([*map(token, named)], U), lambda i: named[i][:_SHOWN])
         limbs = [
             [v < 0, *(abs(v) >> i & 2**60 - 1 for i in range(0, v.bit_length(), 60))]
             for v in values
         ]
-        inner = self.part(at.paths, "the 60-bit digits")
-        self.deeper(Places(at.of, inner, np.zeros(at.of.size, U)), limbs)
+        self.deeper(alone(at.of, self.part(at.paths, "the 60-bit digits")), limbs)
 
     def texts(self, at: Places, values: list[str]) -> None:
         """Record texts: as wholes, by characters, and by what they may encode."""
@@ -151,16 +162,15 @@ class _Reader(Writer):
         self.real(of, self.part(paths, "the length"), sizes)
         each, letter = of[which], [chr(code) for code in codes] if self.names else []
         inner = self.step(paths[which], place + _CHARACTER, lambda i: f"character {place[i] + 1:,}")
-        self.number(
-            Places(each, inner, np.zeros(each.size, U)), INTEGER, codes.astype(float), codes
-        )
-        single = self.part(paths, "one of the characters")[which]
-        self.category(each, single, codes, lambda i: repr(letter[i]))
+        self.number(alone(each, inner), INTEGER, codes.astype(float), codes)
+        single, pair = "one of the characters", "one of the characters with the next"
+        self.category(each, self.part(paths, single)[which], codes, lambda i: repr(letter[i]))
         after = np.append(codes[1:], NONE)[: codes.size]
         after[ends[sizes > 0] - 1] = 0
-        double = self.part(paths, "one of the characters with the next")[which]
-        both = (codes << U(32)) | after
-        self.category(each, double, both, lambda i: repr(letter[i] + chr(int(after[i]))))
+        self.category(
+            each, self.part(paths, pair)[which], (codes << U(32)) | after,
+            lambda i: repr(letter[i] + chr(int(after[i]))),
+        )  # fmt: skip
         last = ends[which] - np.arange(which.size)
         end = np.flatnonzero(last <= _TAIL)
         inner = self.step(
@@ -175,18 +185,14 @@ class _Reader(Writer):
                 parts.setdefault(what, []).append((i, value))
         for what, found in parts.items():
             some, new = np.array([i for i, _ in found]), [value for _, value in found]
-            places = Places(of[some], self.part(paths[some], what), np.zeros(some.size, U))
-            if what == "a word":
-                self.words(places, new)
-            else:
-                self.deeper(places, new)
+            read = self.words if what == "a word" else self.deeper
+            read(alone(of[some], self.part(paths[some], what)), new)
 
     def words(self, at: Places, texts: list[list[str]]) -> None:
         """Record the words of texts."""
         sizes, words = _sizes(texts), [*itertools.chain.from_iterable(texts)]
-        tokens = np.array([*map(token, words)], U)
         of, paths = np.repeat(at.of, sizes), np.repeat(at.paths, sizes)
-        self.category(of, paths, tokens, lambda i: repr(words[i]))
+        self.category(of, paths, np.array([*map(token, words)], U), lambda i: repr(words[i]))
 
     def lists(self, at: Places, values: list[Any]) -> None:
         """Record lists as wholes, and read their entries later."""
@@ -197,7 +203,7 @@ class _Reader(Writer):
         try:
             x[numbers] = some
         except OverflowError:
-            x[numbers] = [*map(_floating, some)]
+            x[numbers] = [value if abs(value) <= _LARGEST else math.inf for value in some]
         self.deeper(self.entries(at, _sizes(values), codes, x), entries, codes)
 
     def entries(self, at: Places, sizes: Array, codes: Array, x: Array) -> Places:
@@ -206,8 +212,7 @@ class _Reader(Writer):
         self.real(of, self.part(paths, "the length"), sizes)
         ends, which, place = _places(sizes)
         inner = self.step(paths[which], place + _ENTRY, lambda i: f"entry {place[i] + 1:,}")
-        base = np.where(stars != 0, stars, paths)[which]
-        members = self.step(base, token("\0an entry"), lambda i: "an entry")
+        members = self.part(np.where(stars != 0, stars, paths)[which], "an entry")
 
         def lists(of_entries: Array) -> Array:
             return np.bincount(which, of_entries, sizes.size) > 0
@@ -217,8 +222,10 @@ class _Reader(Writer):
         numeric = ~lists(codes > TRUTH) & (sizes > 0)
         x = np.where(np.isfinite(x), x, 0.0)
         some = np.flatnonzero(numeric)
-        tokens = np.repeat(_WHOLE_TOKENS, some.size)
-        whole = self.step(np.tile(paths[some], 7), tokens, lambda i: _AS_WHOLE[i // some.size])
+        whole = self.step(
+            np.tile(paths[some], 7), np.repeat(_WHOLE_TOKENS, some.size),
+            lambda i: _AS_WHOLE[i // some.size],
+        )  # fmt: skip
         self.real(np.tile(of[some], 7), whole, _listed(x, ends, sizes, some).ravel())
         near = numeric & (sizes <= _STEPPED) & lists(x != np.floor(x))
         later = np.flatnonzero((place > 0) & near[which])
@@ -246,8 +253,8 @@ class _Reader(Writer):
         inner = self.step(paths[which], tokens, lambda i: f"field {keys[i]}")
         shared = self.step(stars[which], tokens, lambda i: f"field {keys[i]}")
         shared[stars[which] == 0] = NONE
-        entries = [*itertools.chain.from_iterable(table.values() for table in values)]
-        self.deeper(Places(of[which], inner, shared), entries)
+        entries = itertools.chain.from_iterable(table.values() for table in values)
+        self.deeper(Places(of[which], inner, shared), [*entries])
         self.real(of, self.part(paths, "the number of keys"), sizes)
         order = self.part(paths, "the order of the keys")
         self.category(of, order, chained(tokens, ends), lambda i: ", ".join(values[i])[:_SHOWN])
@@ -296,13 +303,6 @@ def decoded(text: str) -> list[tuple[str, Any]]:
 
 
 _remembered = functools.lru_cache(1 << 12)(decoded)  # for short texts, which often repeat
-
-
-def _floating(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
 
 
 _AS_WHOLE = (

@@ -7,8 +7,9 @@ a slot therefore cost wealth, but never make a bet invalid.
 """
 
 import math
+from collections import namedtuple
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,19 +24,17 @@ from .tallies import (  # fmt: skip
     IS,
     ONE,
     SIGNED,
+    SLOTS,
     ZERO,
-    Paths,
-    Values,
     absorb,
     count,
     cut,
-    informative,
-    merge,
     offer,
     rank,
+    tables,
 )
 
-__all__ = ["NUMBER", "TOP", "VALUES", "Counts", "Ranking"]
+__all__ = ["NUMBER", "TOP", "VALUES", "Counts"]
 
 VALUES, TOP = 1 << 19, 32  # categories in the table, events in a ranking
 ROWS, LEAST = 512, 27  # reports of each input whose columns are coupled: at most, at least
@@ -49,23 +48,14 @@ NUMBER = np.dtype([("path", np.uint64), ("kind", np.int64), ("value", float)])
 """The path of a number, with the type and the parameter of an event."""
 
 
-class Ranking(NamedTuple):
-    """The most promising events.
+Ranking = namedtuple("Ranking", "events seen reports")
+"""The most promising events.
 
-    Attributes
-    ----------
-    events : array (2, k, TOP, 4 + k)
-        The best of all events, and of rare ones, by question. A row holds promise, type of the
-        event, slot or entry, parameter, and hits with each input.
-    seen : int array (2,)
-        Number of events that were seen at least twice, and of rare categories among them.
-    reports : int array (k,)
-        Number of counted reports of each input.
-    """
-
-    events: Array
-    seen: Array
-    reports: Array
+`events` (2, k, TOP, 4 + k) are the best of all events, and of rare ones, by question. A row holds
+promise, type of the event, slot or entry, parameter, and hits with each input. `seen` (2,) counts
+the events that were seen at least twice, and rare categories among them. `reports` (k,) counts the
+reports of each input.
+"""
 
 
 class Counts:
@@ -96,7 +86,7 @@ class Counts:
         self.inputs, self.size, self.rare, self.records = inputs, size, 0, 0
         self.repeated, self.first = np.ones(inputs, bool), np.zeros(inputs, np.uint64)
         self._offered = 0  # number of reports, also of those that were not counted
-        self.paths, self.table = Paths.new(inputs), Values.new(values, inputs)
+        self.paths, self.table = tables(values, inputs)
         self.reports = np.zeros((2, inputs), np.int64)
         self._signs = np.zeros((inputs, ROWS, SIGNED), np.int8)
         self.blocks, none = 0, np.zeros((2, inputs, 1, 4 + inputs))
@@ -123,10 +113,8 @@ class Counts:
         flags = np.zeros((sides.size, self.inputs), np.uint16)
         columns = min(int(self.paths.used[0]) or SIGNED, SIGNED)
         signs = np.zeros((sides.size, columns), np.int8)
-        records = found.rows, found.paths, found.types, found.values, found.words
-        absorb(self.paths, sides, *records, self._masks, flags, signs)
-        categories = found.category_rows, found.keys
-        count(self.table, self._offered + 1, sides, *categories, self._masks, flags)
+        absorb(self.paths, sides, *found[:5], self._masks, flags, signs)
+        count(self.table, self._offered + 1, sides, *found[5:7], self._masks, flags)
         self._offered += sides.size
         self.records += found.rows.size + found.keys.size
         for i, j, product, mark in self._couples:
@@ -146,10 +134,11 @@ class Counts:
     def end_block(self, epsilon: float, delta: float) -> tuple[Ranking, Ranking, Ranking]:
         """Rank the events of all past blocks, those of the last block, and couples of columns."""
         before, recent = int(self.reports[0].sum()), self._rank(1, epsilon, delta)
-        merge(self.table)
-        for counts in (self.paths.counts[: self.paths.used[0]], self.reports[None]):
-            counts[:, 0] += counts[:, 1]
-            counts[:, 1] = 0
+        used = slice(int(self.paths.used[0])), np.flatnonzero(self.table.keys != 0), slice(1)
+        counted = self.paths.counts, self.table.counts, self.reports[None]
+        for some, counts in zip(used, counted):
+            counts[some, 0] += counts[some, 1]
+            counts[some, 1] = 0
         past, now = self._rank(0, epsilon, delta), int(self.reports[0].sum())
         self.rare = int(past.seen[1])
         doubled = now.bit_length() > before.bit_length()
@@ -161,9 +150,9 @@ class Counts:
 
     def _rank(self, window: int, epsilon: float, delta: float) -> Ranking:
         best = np.zeros((2, self.inputs, TOP, 4 + self.inputs))
-        reports, grown = self.reports[window].copy(), math.exp(epsilon)
-        found = rank(self.paths, self.table, window, best, reports, grown, delta)
-        return Ranking(best, np.array(found), reports)
+        reports, none = self.reports[window].copy(), np.zeros((2, 0, 4))
+        given = self.paths, self.table, window, best, reports
+        return Ranking(best, np.array(rank(*given, math.exp(epsilon), delta, none)), reports)
 
     def informative(self, most: int) -> tuple[Array, Array]:
         """Return what tells the inputs apart best, whatever epsilon is claimed, the best first.
@@ -181,7 +170,7 @@ class Counts:
             Keys of categories.
         """
         best, found = np.zeros((2, self.inputs, 1, 4 + self.inputs)), np.zeros((2, most, 4))
-        informative(self.paths, self.table, self.reports[0].copy(), best, found)
+        rank(self.paths, self.table, 0, best, self.reports[0].copy(), 1.0, 0.0, found)
         rows, categories = (listed[listed[:, 0] > 0] for listed in found)
         numbers = np.zeros(len(rows), NUMBER)
         numbers["path"] = self.paths.hashes[rows[:, 2].astype(int)]
@@ -231,7 +220,12 @@ class Counts:
                 self._couples.append((place, int(value), 1 if kind == AGREE else -1, mark))
             else:
                 numbers.append((place, kind, value, mark))
-        self.paths = self.paths.watch(numbers)
+        slots, kinds, values, marks = np.array(sorted(numbers), float).reshape(-1, 4).T
+        start = np.searchsorted(slots, np.arange(SLOTS + 1))
+        # a copy lies in one piece, as before: a kernel is compiled for each layout of its tables
+        self.paths = self.paths._replace(
+            start=start, kinds=kinds.astype(int), values=values.copy(), marks=marks.astype(int)
+        )
 
     def key(self, event: Array) -> int:
         """Return the hash of a category, a row of `Ranking.events`; 0 for any other event."""

@@ -8,8 +8,8 @@ report alone. A *track* is an event with an ordered pair of inputs, and several 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from ..types import Array, Pair, Rates, Reports, Rng
 from . import tallies
 from .columns import read
 from .players import SHARES, Player
+from .records import Records
 from .tallies import CATEGORY, happens
 
 __all__ = [
@@ -81,7 +82,7 @@ class Source(Protocol):
 class Event(ABC):
     """Base class of everything that can be bet on.
 
-    A subclass has a text `words` and a method `holds`. It may override `rates` and `both`.
+    A subclass has a text `words` and a method `holds`. It may override `rates`.
 
     Attributes
     ----------
@@ -95,26 +96,25 @@ class Event(ABC):
     def rates(self) -> Rates | None:
         """Probabilities of the event with the first and with the second input, or ``None``.
 
-        One bet is made for just these rates, unless the factors of a round are averaged.
+        One bet is made for just these rates, unless the factors of a round are averaged. Without
+        rates the event is also bet on with the two inputs exchanged. Rates tell which input the
+        event supports.
         """
         return None
-
-    @property
-    def both(self) -> bool:
-        """Whether one bet on this event is enough.
-
-        If false, the same event is also bet on with the two inputs exchanged. By default an event
-        with known rates is bet on once, because its rates tell which input it supports.
-        """
-        return self.rates is not None
 
     @abstractmethod
     def holds(self, reports: Reports) -> Array:
         """Return whether each report shows the event; bool array (n,)."""
 
 
+def _two(name: str, rates: Any) -> Rates:
+    """Return two checked rates."""
+    p, q = checks.reals(name, rates, 0, 1).tolist()
+    return p, q
+
+
 @dataclass(frozen=True)
-class Declared(Event):
+class Declared(checks.Checked, Event):
     """An event that the user defines.
 
     Parameters
@@ -128,16 +128,11 @@ class Declared(Event):
         known. The bet is valid even if they are wrong.
     """
 
-    function: Callable[[Reports], ArrayLike]
-    words: str
-    rates: Rates | None = None
-
-    def __post_init__(self) -> None:
-        checks.need(callable(self.function), f"function must be callable, got {self.function!r}")
-        checks.instance("words", self.words, str, "a text")
-        if self.rates is not None:
-            p, q = checks.reals("rates", self.rates, 0, 1)
-            checks.fix(self, rates=(float(p), float(q)))
+    function: Annotated[
+        Callable[[Reports], ArrayLike], checks.rule(checks.instance, Callable, "callable")
+    ]
+    words: Annotated[str, checks.rule(checks.instance, str, "a text")]
+    rates: Annotated[Rates | None, _two] = None
 
     def holds(self, reports: Reports) -> Array:
         """Return whether each report shows the event; bool array (n,)."""
@@ -151,10 +146,11 @@ class Accepted(Event):
     attack: Attack
     mechanism: LocalRandomizer
     pair: Pair
-    words: str = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        checks.fix(self, words=f"{self.attack.name} names {self.pair[0]}, not {self.pair[1]}")
+    @property
+    def words(self) -> str:  # type: ignore[override]  # follows from the other fields
+        """The event in words."""
+        return f"{self.attack.name} names {self.pair[0]}, not {self.pair[1]}"
 
     @property
     def rates(self) -> Rates | None:
@@ -193,14 +189,18 @@ class Entry(Event):
 
     def holds(self, reports: Any) -> Array:
         """Return whether each report shows the event; bool array (n,)."""
-        found, path = read(reports), np.uint64(self.paths[0])
+        return self.among(read(reports))
+
+    def among(self, found: Records) -> Array:
+        """Return whether each report with these records shows the event; bool array (n,)."""
+        path = np.uint64(self.paths[0])
         shown = np.zeros(found.whole.size, bool)
         if self.kind == CATEGORY:
             shown[found.category_rows[found.keys == path]] = True
         elif self.kind < CATEGORY:
             at = found.paths == path
-            numbers = found.types[at], found.values[at], found.words[at]
-            shown[found.rows[at][happens(self.kind, self.value, *numbers)]] = True
+            numbers = zip(*(part[at] for part in (found.rows, *found[2:5])))
+            shown[[row for row, *x in numbers if happens(self.kind, self.value, *x)]] = True
         else:
             signs = np.zeros((2, found.whole.size))
             for sign, own in zip(signs, self.paths):
@@ -280,7 +280,7 @@ class Tracks(Player):
         self.counts = np.zeros((len(rates), 5), np.int64)
         self.believed = np.full((len(rates), 2), np.nan)
         self._gains = np.zeros((*self.now.shape, 5))  # logarithms of factors
-        linear = [betting.linear(betting.STAKES, g, delta, coins=self.coins) for g in grid]
+        linear = [betting.linear(betting.STAKES, g, delta, coins=coins) for g in grid]
         self._gains[:, :lines, :, :IDLE] = np.log(linear).swapaxes(0, 1)
         for track, pair in enumerate(rates):
             if pair is not None:

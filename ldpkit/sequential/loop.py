@@ -69,13 +69,15 @@ class Run(Kept):
         mechanism: Any = audit.mechanism
         self.audit, self.mechanism, self.seed = audit, mechanism, seed
         self.live, inputs = not isinstance(mechanism, Source), len(audit.inputs)
-        self.events: list[Event] = audit.events()
+        self.events: list[Event] = [event for event, _, _ in audit.tracks]
+        self.rates: list[Any] = [event.rates for event in self.events]
         exact = self.live and distribution_known(mechanism)
         self.sampled = (  # from the exact distribution, so that no report is made
             exact
             and not audit.faithful
             and not audit.learning
-            and all(isinstance(e, Accepted) and e.rates is not None for e in self.events)
+            and all(isinstance(event, Accepted) for event in self.events)
+            and None not in self.rates
         )
         if self.live and not self.sampled:
             makeable(mechanism)
@@ -110,12 +112,11 @@ class Run(Kept):
         audit, inputs = self.audit, len(self.audit.inputs)
         (epsilon, delta), curve = audit.claim, audit.curve
         product = False if self.live else audit.independent
-        if product is None:
-            product = self.mechanism.independent
+        product = self.mechanism.independent if product is None else product
         late = _LATE * (self.live and audit.learning)
         share = (1 - late - SHARE * self.program) / (bool(self.events) + 2 * audit.learning)
         if self.events:
-            self.tracks = Tracks(values, audit.delta, audit.rates, self.live, product)
+            self.tracks = Tracks(values, audit.delta, self.rates, self.live, product)
             yield share, self.tracks
         if not audit.learning:
             return
@@ -128,13 +129,13 @@ class Run(Kept):
             for of_before in ([False, True] if self.live else [False])
         ]
         counts = self.screens[0].counts
-        yield entries, self.screens[0]
-        if curve is None:
-            yield 2 * share - entries, Scores(counts, values, audit.delta, product)
-        else:
-            yield 2 * share - entries, Portfolio(counts, audit.curves, product)
-        if self.live:
-            yield late, self.screens[1]
+        scores = (
+            Scores(counts, values, audit.delta, product)
+            if curve is None
+            else Portfolio(counts, audit.curves, product)
+        )
+        shares = entries, 2 * share - entries, late
+        yield from zip(shares, (self.screens[0], scores, *self.screens[1:]))
 
     @property
     def rounds(self) -> int:
@@ -143,12 +144,12 @@ class Run(Kept):
 
     # --- the run ----------------------------------------------------------------------------------
 
-    def go(self, trials: int | None = None, max_time: float | None = None) -> str:
+    def go(self, trials: int | None = None) -> str:
         """Bet until the audit stops; a second call continues it.
 
         Parameters
         ----------
-        trials, max_time
+        trials
             As in `SequentialAudit`, which has the default.
 
         Returns
@@ -157,15 +158,14 @@ class Run(Kept):
             Why it stopped. An audit that stopped because of a violation continues to raise the
             bound when it is called again.
         """
-        for _ in self.pieces(trials, max_time):
+        for _ in self.pieces(trials):
             pass
         return self.stopped
 
-    def pieces(self, trials: int | None = None, max_time: float | None = None) -> Iterator[int]:
+    def pieces(self, trials: int | None = None) -> Iterator[int]:
         """Bet until the audit stops, as `go` does; yield the number of rounds after each piece."""
         audit, begun = self.audit, time.perf_counter()
         trials = audit.trials if trials is None else trials
-        max_time = audit.max_time if max_time is None else max_time
         watched, before = not self.wealth.refuted, self.seconds
         budget, size = trials * self.cycle, len(audit.inputs) // self.cycle
         recordings = self.mechanism if isinstance(self.mechanism, Recordings) else None
@@ -189,8 +189,8 @@ class Run(Kept):
                 progress.add(used * size)
                 yield self.rounds
                 self.stopped = self._why(budget, watched)
-                late = max_time is not None and time.perf_counter() - begun >= max_time
-                if late and not self.stopped:
+                limit = math.inf if audit.max_time is None else audit.max_time
+                if time.perf_counter() - begun >= limit and not self.stopped:
                     self.stopped = "time is up"
 
     def summary(self) -> str:
@@ -211,7 +211,10 @@ class Run(Kept):
         return "budget spent" if self.rounds >= budget else ""
 
     def _piece(self, left: int, watched: bool) -> int:
-        """Draw, observe, bet and learn for some rounds of one block; return how many."""
+        """Draw, observe, bet and learn for some rounds of one block; return how many were used.
+
+        If `watched`, the bets end when the claim is refuted.
+        """
         begin, end = (self.cycle * at for at in block(self.rounds // self.cycle))
         start = begin + (self.rounds - begin) // self._most * self._most  # the same in every run
         size = self._most
@@ -223,11 +226,19 @@ class Run(Kept):
         if len(chosen) <= first:
             return 0
         symbols = self._observe(chosen, reports, rng)
-        used = self._bet(chosen, reports, symbols, first, min(len(chosen), first + left), watched)
-        self.asked += np.bincount(chosen[first : first + used].ravel(), minlength=self.asked.size)
+        at, last = first, min(len(chosen), first + left)
+        watched = watched and not self.wealth.refuted
+        while at < last and not (watched and self.wealth.refuted):
+            part = slice(at, min(last, at + self._room))
+            if self.tracks:
+                self.tracks.see(np.ascontiguousarray(symbols[:, part]))
+            if self.screens:
+                self._screen(chosen, reports, part)
+            at += self.wealth.bet(part.stop - at, watched)
+        self.asked += np.bincount(chosen[first:at].ravel(), minlength=self.asked.size)
         if self.rounds == end:
             self._learn()
-        return used
+        return at - first
 
     def _draw(self, n: int, start: int, rng: np.random.Generator) -> tuple[Array, Any]:
         """Choose the inputs of n rounds, by coins that the client never sees, and draw reports.
@@ -244,12 +255,11 @@ class Run(Kept):
             reports = self.mechanism.draw(inputs, n, rng)
             n = min(n, *(_size(own) for own in reports))
             return np.tile(np.arange(len(inputs)), (n, 1)), reports
-        coins = generator(self.seed, *self._name, "coins", start)
-        chosen, begun = coins.integers(0, len(inputs), n), time.perf_counter()
-        reports = None
-        if not self.sampled:
-            values = np.stack([self.mechanism.inputs(value, n) for value in inputs])
-            reports = self.mechanism.perturb(values[chosen, np.arange(n)], rng)
+        chosen = generator(self.seed, *self._name, "coins", start).integers(0, len(inputs), n)
+        if self.sampled:
+            return chosen[:, None], None
+        begun, values = time.perf_counter(), np.stack([self.mechanism.inputs(x, n) for x in inputs])
+        reports = self.mechanism.perturb(values[chosen, np.arange(n)], rng)
         self._speed = n / max(time.perf_counter() - begun, 1e-6)
         return chosen[:, None], reports
 
@@ -257,7 +267,7 @@ class Run(Kept):
         """Return the symbol of every round on every track; `ldpkit.betting` defines symbols."""
         n = len(chosen)
         symbols = np.full((len(self.events), n), IDLE, np.uint8)
-        for track, (event, (_, i, j)) in enumerate(zip(self.events, self.audit.tracks)):
+        for track, (event, i, j) in enumerate(self.audit.tracks):
             if not self.live:
                 own = (picked(reports[x], np.arange(n)) for x in (i, j))
                 first, second = (happened(event, some, n, rng) for some in own)
@@ -266,29 +276,12 @@ class Run(Kept):
             where = np.flatnonzero((chosen[:, 0] == i) | (chosen[:, 0] == j))
             second = chosen[where, 0] != i
             if self.sampled:
-                p, q = self.audit.rates[track]
+                p, q = self.rates[track]
                 shown = rng.random(where.size) < np.where(second, q, p)
             else:
                 shown = happened(event, picked(reports, where), where.size, rng)
             symbols[track, where] = 2 * second + shown
         return symbols
-
-    def _bet(
-        self, chosen: Array, reports: Any, symbols: Array, first: int, last: int, watched: bool
-    ) -> int:
-        """Bet on rounds `first` to `last` of a piece, part by part; return how many were used.
-
-        If `watched`, the bets end when the claim is refuted.
-        """
-        used, watched = 0, watched and not self.wealth.refuted
-        while first + used < last and not (watched and self.wealth.refuted):
-            part = slice(first + used, min(last, first + used + self._room))
-            if self.tracks:
-                self.tracks.see(np.ascontiguousarray(symbols[:, part]))
-            if self.screens:
-                self._screen(chosen, reports, part)
-            used += self.wealth.bet(part.stop - part.start, watched)
-        return used
 
     @property
     def _room(self) -> int:
@@ -303,11 +296,8 @@ class Run(Kept):
     def _screen(self, chosen: Array, reports: Any, part: slice) -> None:
         """Read the reports of some rounds, and show their records to the players that learn."""
         at, size = np.arange(part.start, part.stop), chosen.shape[1]
-        if self.live:
-            given = rows(picked(reports, at))
-        else:
-            own = [rows(picked(some, at)) for some in reports]
-            given = [*itertools.chain.from_iterable(zip(*own))]
+        own = [rows(picked(some, at)) for some in ([reports] if self.live else reports)]
+        given = own[0] if self.live else [*itertools.chain.from_iterable(zip(*own))]
         records = read(given, self.rounds * size, size=size)
         for player in self.wealth.players:
             if player is not self.tracks:
@@ -318,9 +308,8 @@ class Run(Kept):
         self.trajectory.append((self.rounds // self.cycle, self.wealth.log, self.wealth.lower))
         if self.tracks:
             self.tracks.share()
-            for track, known in enumerate(self.audit.rates):
-                if known is None:
-                    self.tracks.believe(track, careful(*self.tracks.hits(track)))
+            for track in [t for t, known in enumerate(self.rates) if known is None]:
+                self.tracks.believe(track, careful(*self.tracks.hits(track)))
 
     # --- what is known ----------------------------------------------------------------------------
 

@@ -74,8 +74,10 @@ class Kept:
                 setattr(holder, last, new if shape else new.item())
             else:
                 old[...] = new
-        sentence = f"state must hold {type(self).__name__}, got numbers that are out of range"
-        checks.need(self._sound(), sentence)
+        checks.need(
+            self._sound(),
+            f"state must hold {type(self).__name__}, got numbers that are out of range",
+        )
 
     def _part(self, name: str) -> Any:
         """Return an array or number of the state."""
@@ -161,8 +163,7 @@ class Player(Kept, ABC):
             Logarithm of the wealth against claim number `at`, after each of these rounds.
         """
         fresh = self._fresh[:n]
-        reports = np.flatnonzero(np.repeat(fresh, self.size))
-        gained, won = self._win(reports, at, low)
+        gained, won = self._win(np.flatnonzero(np.repeat(fresh, self.size)), at, low)
         self._tried = n, at, gained
         start = np.logaddexp.reduce(self.shares[..., at] + self.now[..., at], axis=None)
         return self.base[at] + np.append(start, won)[np.cumsum(fresh)]
@@ -186,9 +187,9 @@ class Player(Kept, ABC):
         """
         self.base, self.own = self.log, self.own + self.now
         powers, axes = self._prior + self._POWER * self.own, tuple(range(self.own.ndim - 1))
-        shares = np.exp(powers - np.logaddexp.reduce(powers, axis=axes))
+        shares = (1 - self._AGAIN) * np.exp(powers - np.logaddexp.reduce(powers, axis=axes))
         with np.errstate(divide="ignore"):
-            self.shares = np.log((1 - self._AGAIN) * shares + self._AGAIN * np.exp(self._prior))
+            self.shares = np.log(shares + self._AGAIN * np.exp(self._prior))
         self.now = np.zeros_like(self.now)
 
     def _sound(self) -> bool:
@@ -330,8 +331,7 @@ class Wealth(Kept):
         now = float(self.total[self.at]) if self.at is not None else -math.inf
         if not self.refuted and math.exp(min(now, 700)) >= self.enough:
             self.won = now
-        refuted = self.total[self.reached :] >= self.goal
-        self.reached += len(refuted) if refuted.all() else int(np.argmin(refuted))
+        self.reached += int(np.argmin(np.append(self.total[self.reached :] >= self.goal, False)))
         return used
 
     def _mixed(self, parts: Any) -> Array:

@@ -146,8 +146,7 @@ class Portfolio(Scores):
 
     def _count(self, scores: Array, sides: Array) -> None:
         d = np.arange(len(self.cuts))
-        where = d, (sides[:, None] != d).astype(int), self._cells(scores)
-        np.add.at(self.tally, where, 1)
+        np.add.at(self.tally, (d, (sides[:, None] != d).astype(int), self._cells(scores)), 1)
 
     def _fit(self) -> None:
         """Choose the shares against every claim that the counts break."""
@@ -172,8 +171,7 @@ class Portfolio(Scores):
         self, scores: Array, sides: Array, grid: Array, balance: Array, low: int, at: int,
         *wealth: Array,
     ) -> None:  # fmt: skip
-        start, won, total = wealth
-        d = np.arange(len(balance))
+        (start, won, total), d = wealth, np.arange(len(balance))
         second = sides[:, None] != d
         pays = np.nan_to_num(balance[:, low:], nan=1.0)[
             d, :, second.astype(int), self._cells(scores)
@@ -203,5 +201,5 @@ class Portfolio(Scores):
         grown, delta = self.lines[at, :, k]
         if grown < 1:  # the other event, with the inputs exchanged
             p, q, grown, delta = 1 - q, 1 - p, 1 / grown, 1 - (1 - delta) / grown
-        named = {"epsilon": np.log(grown), "delta": delta, "p": p, "q": q, "shown": p - grown * q}
-        return {name: float(value) for name, value in named.items()}
+        numbers = np.log(grown), delta, p, q, p - grown * q
+        return dict(zip(("epsilon", "delta", "p", "q", "shown"), map(float, numbers)))

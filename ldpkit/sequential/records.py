@@ -21,7 +21,7 @@ from ..types import Array
 
 __all__ = [
     "INTEGER", "REAL", "TRUTH", "ODD", "NONE", "ROOT", "TYPES", "Places", "Records", "Writer",
-    "chained", "mix", "token",
+    "alone", "chained", "mix", "token",
 ]  # fmt: skip
 
 U = np.uint64
@@ -104,14 +104,6 @@ class Records(
         Words for paths and for categories; empty if they are not kept.
     """
 
-    __slots__ = ()
-
-    @classmethod
-    def none(cls) -> "Records":
-        """Return the records of no report."""
-        kinds: Any = int, U, int, float, U, int, U, U, int
-        return cls(*(np.empty(0, kind) for kind in kinds))
-
     @property
     def sound(self) -> bool:
         """Whether all arrays fit together, because those of a file may not."""
@@ -149,11 +141,14 @@ class Places(namedtuple("Places", "of paths stars")):
         Report, path and star path of each.
     """
 
-    __slots__ = ()
-
     def at(self, some: Array) -> "Places":
         """Return some of the places."""
         return Places(*(part[some] for part in self))
+
+
+def alone(of: Array, paths: Array) -> Places:
+    """Return places that share no star path."""
+    return Places(of, paths, np.full(of.size, NONE))
 
 
 class Writer:
@@ -198,7 +193,7 @@ class Writer:
         whole = (x == np.floor(x)) & (abs(x) < 2**62)
         types = np.where(whole, INTEGER, np.where(np.isfinite(x), REAL, ODD))
         words = np.where(whole, np.where(whole, x, 0).astype(np.int64).view(U), x.view(U))
-        self.number(Places(of, paths, np.full(x.size, NONE)), types, x, words)
+        self.number(alone(of, paths), types, x, words)
 
     def finished(self, first: int, size: int) -> Records:
         """Return all records, with those that are derived from the numbers."""
@@ -244,7 +239,7 @@ class Writer:
 
 @kernel
 def _add(rows: Array, keys: Array, whole: Array) -> None:
-    for i in range(rows.size):
+    for i in range(rows.size):  # several times as fast as `numpy.add.at`
         whole[rows[i]] += keys[i]
 
 
@@ -268,8 +263,7 @@ def _fine(reals: Array, values: Array, words: Array, few: Array) -> tuple[Array,
                 break
             decimals += 1
         short[i] = zeros > 20 or (few[i] and decimals < 8)
-        leading = np.int64(words[i] >> _S48)
-        every = (exponent, exponent - 52 + zeros, zeros, decimals, leading)
+        every = (exponent, exponent - 52 + zeros, zeros, decimals, np.int64(words[i] >> _S48))
         for mark in range(5 if few[i] else 2):
             at[n], marks[n], found[n], n = i, mark, every[mark], n + 1
     return at[:n], marks[:n], found[:n], short

@@ -3,6 +3,7 @@
 import bisect
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,10 +16,11 @@ from ..mechanisms import Client, FrequencyOracle, LocalRandomizer
 from ..mechanisms.client import digest
 from ..mechanisms.recordings import Recordings
 from ..stats import down
+from ..types import Array
 from .columns import read
 from .events import AGREE, KNOWN, SAME, Entry, happened
 from .portfolio import DELTAS, Portfolio
-from .records import REAL
+from .records import REAL, Records
 from .scores import Scores
 from .screen import Screen
 from .tallies import ZERO, stake
@@ -36,8 +38,9 @@ FLOATS = (
     " floating point)"
 )
 REPEATED = "a repeated report: all reports of an input are the same"
+_LATE = "one report late: "
 _CAUSES = {
-    r"one report late: ": "memory: a report shows the input of the report before",
+    _LATE: "memory: a report shows the input of the report before",
     r"the (exponent of the last bit|zeros at the end of the mantissa|number of decimals)": FLOATS,
     r"this very report": "a repeated report",
     r"the (order of the keys|first key|relation|number of ascents|place)": "the order of the list",
@@ -210,21 +213,17 @@ def result(run: "Run") -> SequentialResult:
     """Return the result so far."""
     audit, wealth, mechanism = run.audit, run.wealth, run.mechanism
     won, several = wealth.each.tolist(), len(run.events)
-    rows, learners = [], wealth.players[bool(several) :]
-    for track, (event, (_, i, j)) in enumerate(zip(run.events, audit.tracks)):
-        pair, hits = (audit.inputs[i], audit.inputs[j]), wealth.players[0].hits(track)
-        rows.append(_row(pair, event.words, won[track], *hits))
-    rows += [_learned(run, player, log) for player, log in zip(learners, won[several:])]
-    leading, notes = rows[int(np.argmax(won))], []
-    same = max(map(_repeated, run.screens[:1]), default=0)
-    if same > 1:
-        notes.append(f"all of the first {same:,} reports of an input are the same")
-    if run.live and audit.independent:
-        notes.append(NO_PAIRS)
-    n = -(-run.rounds // run.cycle)
-    assumed = "" if run.live else PAIRED
-    if run.ahead:
-        assumed = AHEAD
+    learners = zip(wealth.players[bool(several) :], won[several:])
+    rows = [
+        _row((audit.inputs[i], audit.inputs[j]), event.words, log, *wealth.players[0].hits(track))
+        for track, ((event, i, j), log) in enumerate(zip(audit.tracks, won))
+    ] + [_learned(run, player, log) for player, log in learners]
+    leading, n, same = rows[int(np.argmax(won))], -(-run.rounds // run.cycle), _repeated(run)
+    notes = {
+        f"all of the first {same:,} reports of an input are the same": same > 1,
+        NO_PAIRS: run.live and audit.independent,
+    }
+    assumed = AHEAD if run.ahead else "" if run.live else PAIRED
     clock = cause = ""
     if isinstance(mechanism, Recordings) and wealth.refuted:
         clock = mechanism.clock(leading["event"])
@@ -255,7 +254,7 @@ def result(run: "Run") -> SequentialResult:
         inconclusive="" if wealth.refuted else _weak(run, n),
         invalid=UNSEEDED if run.repeated and not wealth.refuted else "",
         cause=cause,
-        warnings=tuple(notes),
+        warnings=tuple(note for note, holds in notes.items() if holds),
         scope=audit.mechanism.scope if isinstance(audit.mechanism, LocalRandomizer) else "",
         about=" ".join(filter(None, [_asked(run, leading), assumed, clock])),
         one_in=one_in(run),
@@ -327,8 +326,7 @@ def _refutes(run: "Run", reports: float, one_in: float) -> bool:
     The client does so in one of `one_in` reports. `reports` per input are enough if they refute it
     with probability .9.
     """
-    claim, delta = run.audit.claim
-    screen = run.screens[0]
+    (claim, delta), screen = run.audit.claim, run.screens[0]
     size = 1 if screen.product else run.asked.size  # of a round whose factors are averaged
     shown = (math.sqrt(reports / one_in + 1) - 1) ** 2  # with probability .9
     bet = stake(shown / max(reports, 1), 0.0, math.exp(min(claim, 700)), delta, 1.0)
@@ -347,8 +345,9 @@ def one_in(run: "Run") -> int:
     reports = int(run.asked.min())
     if not run.screens or run.audit.claim[0] == math.inf:
         return 0
-    rarer = range(1, reports + 1)
-    return bisect.bisect_left(rarer, True, key=lambda n: not _refutes(run, reports, n))
+    return bisect.bisect_left(
+        range(1, reports + 1), True, key=lambda n: not _refutes(run, reports, n)
+    )
 
 
 def _row(pair: tuple[Any, Any], event: str, log: float, *hits: int) -> Row:
@@ -370,30 +369,28 @@ def _learned(run: "Run", player: Screen | Scores, log: float) -> Row:
     leading = screen.leading()
     if leading is None:
         return _row((inputs[0], inputs[1] if len(inputs) == 2 else OTHERS), player.words, log)
-    entry, one, shown, reports = leading
-    rates = shown / np.maximum(reports, 1)
-    rates[one] = math.inf
-    at = [one, int(np.argmin(rates))]
-    late, together = "one report late: " if screen.late else "", "" if screen is player else WEIGHED
-    words, hits = f"{late}{entry.words}{together}", [*shown[at], *reports[at]]
-    return _row((inputs[at[0]], inputs[at[1]]), words, log, *map(int, hits))
+    entry, (one, other), *hits = leading
+    late, together = _LATE if screen.late else "", "" if screen is player else WEIGHED
+    words = f"{late}{entry.words}{together}"
+    return _row(
+        (inputs[one], inputs[other]), words, log, *np.concatenate(hits).astype(int).tolist()
+    )
 
 
-def _repeated(screen: Screen) -> int:
+def _repeated(run: "Run") -> int:
     """Return how many reports an input has if all of them are the same; 0 if they differ."""
-    counts = screen.counts
-    return int(counts.reports.sum(axis=0)[counts.repeated].max(initial=0))
+    every = (s.counts.reports.sum(axis=0)[s.counts.repeated] for s in run.screens[:1])
+    return max((int(reports.max(initial=0)) for reports in every), default=0)
 
 
 def why(run: "Run", event: str) -> str:
     """Return what shows the input, in a few words; empty if it is the value that is sent."""
     found = [cause for words, cause in _CAUSES.items() if re.search(words, event)]
-    if max(map(_repeated, run.screens[:1]), default=0) >= _ALIKE:
+    if _repeated(run) >= _ALIKE:
         found.insert(0, REPEATED)
     if not found and _last_bits(run):
         found.append(FLOATS)
-    drift = _drift(run) if isinstance(run.mechanism, Recordings) else ""
-    return "; ".join(filter(None, [*found[:1], drift]))
+    return "; ".join(filter(None, [*found[:1], _drift(run, event)]))
 
 
 def _last_bits(run: "Run") -> bool:
@@ -406,15 +403,27 @@ def _last_bits(run: "Run") -> bool:
     return bool((found.types[found.paths == np.uint64(entry.paths[0])] == REAL).any())
 
 
-def _drift(run: "Run") -> str:
-    """Return after which report of recordings the rate of the event changed most, if it did.
+def _drift(run: "Run", event: str) -> str:
+    """Return after which report the rate of the event changed most, if it did.
 
-    The recordings are read again from the beginning. The statistic is the largest deviation of the
-    number of events from a steady rate.
+    The statistic is the largest deviation of the number of events from a steady rate.
+    """
+    for first, shown in _remembered(run, event) if run.live else _read_again(run):
+        walk = np.cumsum(shown - shown.mean())
+        at = int(np.argmax(abs(walk)))
+        if abs(walk[at]) > _DRIFT * np.sqrt(shown.size) * shown.std():
+            return f"drift: reports changed after {first + at + 1:,}"
+    return ""
+
+
+def _read_again(run: "Run") -> Iterator[tuple[int, Array]]:
+    """Yield which recordings of each input show the event, after the number of the first, 0.
+
+    The recordings are read again from the beginning.
     """
     event, source, rng = run.leading, run.mechanism, np.random.default_rng(run.seed)
-    if event is None:
-        return ""
+    if event is None or not isinstance(source, Recordings):
+        return
     source.seek(0)
     parts: list[list[Any]] = [[], []]
     for start in range(0, run.rounds, _AT_ONCE):
@@ -422,9 +431,21 @@ def _drift(run: "Run") -> str:
         for part, own in zip(parts, some):
             part.append(happened(event, own, len(own), rng))
     source.seek(run.rounds)
-    for shown in map(np.concatenate, parts):
-        walk = np.cumsum(shown - shown.mean())
-        at = int(np.argmax(abs(walk)))
-        if abs(walk[at]) > _DRIFT * np.sqrt(shown.size) * shown.std():
-            return f"drift: reports changed after {at + 1:,}"
-    return ""
+    yield from ((0, np.concatenate(part)) for part in parts)
+
+
+def _remembered(run: "Run", event: str) -> Iterator[tuple[int, Array]]:
+    """Yield how much likelier the last reports of a live client make the event with one input.
+
+    A report of this input counts 1 if it shows the event, and -1 with the input that it is compared
+    with, less the mean. Coins choose the inputs, so that a change that is alike for both is no
+    cause. Only reports that the models remember are known. The number of the first comes before.
+    """
+    late = event.startswith(_LATE)
+    found = run.screens[late].leading() if run.screens else None
+    if found is not None and found[0] == run.leading:
+        scores = next(player for player in run.wealth.players if isinstance(player, Scores))
+        memory = Records.joined(scores._parts)
+        (one, other), sides = found[1], np.roll(memory.sides, late)
+        own, shown = (sides == one).astype(int) - (sides == other), found[0].among(memory)
+        yield run.rounds - sides.size, (shown - shown.mean()) * own

@@ -11,7 +11,6 @@ of another input counts by 1/(k - 1). A round of recordings multiplies the wealt
 its factors or by their mean, see `ldpkit.sequential.screen`.
 """
 
-import itertools
 import math
 from collections import namedtuple
 from collections.abc import Mapping
@@ -129,14 +128,17 @@ class Scores(Player):
 
     def __init__(self, counts: Counts, grid: Array, delta: float, product: bool = False) -> None:
         questions = 1 if counts.inputs == 2 else counts.inputs
-        prior = np.tile(_PRIOR / questions, (questions, 1))
-        super().__init__(prior, grid.size, counts.size, product)
+        super().__init__(
+            np.tile(_PRIOR / questions, (questions, 1)), grid.size, counts.size, product
+        )
         self.counts, self.grid, self.delta, self.others = counts, grid, delta, counts.inputs - 1
         self.balance = np.full((questions, grid.size), math.nan)
         self.columns = Columns(np.empty(0, NUMBER), np.empty(0, np.uint64))
         self.models: list[tuple[float, Odds]] = []
         self.learned, self._blocks, self._next, self._low = 0, 0, _FIRST, 0
-        self.memory, self._parts = Records.none(), [Records.none()]  # the first part was learned
+        kinds: Any = int, np.uint64, int, float, np.uint64, int, np.uint64, np.uint64, int
+        self.memory = Records(*(np.empty(0, kind) for kind in kinds))
+        self._parts = [self.memory]  # the first part was learned
         self._scores = np.empty((0, questions, len(SHARES)))
         self._seen = self.memory
 
@@ -175,19 +177,17 @@ class Scores(Player):
             total = np.logaddexp.reduce(log[:, :, at], axis=None)
             return np.zeros_like(log), np.full(sides.size // self.size, total)
 
-        def played(part: slice, *wealth: Array) -> None:
-            self._multiply(scores[part], sides[part], grid, balance, low, at, *wealth)
-
-        return self._in_parts(log, at, sides.size, played)
+        return self._in_parts(log, at, sides.size, lambda part, *wealth: self._multiply(
+            scores[part], sides[part], grid, balance, low, at, *wealth
+        ))  # fmt: skip
 
     def _multiply(
         self, scores: Array, sides: Array, grid: Array, balance: Array, low: int, at: int,
         *wealth: Array,
     ) -> None:  # fmt: skip
         """Play a part of the rounds, as `_in_parts` describes it."""
-        start, won, total = wealth
         given = scores, sides, self.size, self.product, low, at, np.exp(grid), self.delta
-        _play(*given, balance, start, won, total)
+        _play(*given, balance, *wealth)
 
     def _settle(self) -> None:
         """End a block: share the wealth anew, and learn if enough is new."""
@@ -274,8 +274,8 @@ class Scores(Player):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from the `state` of other scores, see `Kept.restore`."""
         super().restore(state)
-        ends = 0, self.learned, self.memory.sides.size
-        self._parts = [self.memory.between(*part) for part in itertools.pairwise(ends)]
+        n, size = self.learned, self.memory.sides.size
+        self._parts = [self.memory.between(0, n), self.memory.between(n, size)]
         if self.learned:
             self._learn(tuned=True)
 

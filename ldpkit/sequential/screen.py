@@ -46,9 +46,9 @@ from .counts import TOP, VALUES, Counts, Ranking
 from .events import Entry
 from .players import Player
 from .records import Records
-from .tallies import AGREE, BINS, CATEGORY, DIFFER, MOST, SIGNED, spread, stake
+from .tallies import AGREE, BINS, CATEGORY, DIFFER, MOST, SIGNED, enter, spread, stake
 
-__all__ = ["PRIOR", "STRATEGIES", "Screen", "Stakes", "block_end", "play"]
+__all__ = ["PRIOR", "STRATEGIES", "Screen", "block_end", "play"]
 
 _TOPS = ((0, 0.4), (0, 1.0), (1, 1.0), (2, 1.0))
 """Best event of a ranking (0 past, 1 last block, 2 couples); nats it needs, times log(events)."""
@@ -86,28 +86,15 @@ def block_end(reports: int) -> int:
     return max(_FIRST, min(max(reports + _SHORTEST, 3 * reports // 2), reports + _LONGEST))
 
 
-class Stakes(namedtuple("Stakes", "active raw placed weights hits seen shown")):
-    """Stakes of several strategies, which adapt to the reports.
+Stakes = namedtuple("Stakes", "active raw placed weights hits seen shown")
+"""Stakes of several strategies, which adapt to the reports.
 
-    `active` (strategies, k) marks the questions of each strategy. `raw` and `placed` (strategies,
-    k, claims) are the stakes before and after `bounded`. `weights` (strategies, k, k) holds the
-    weights of the inputs in each question. `hits` (strategies, k, k) counts how often each input
-    showed the set of a question in `seen` reports. Strategies that start with positive hits adapt
-    their stakes to them. `shown` has the shape of `hits` and counts for all strategies.
-    """
-
-    __slots__ = ()
-
-    @classmethod
-    def none(cls, strategies: int, k: int, claims: int) -> "Stakes":
-        """Return stakes of strategies that do not bet."""
-        raw, counts = np.zeros((strategies, k, claims)), np.zeros((strategies, k, k))
-        active = np.zeros((strategies, k), bool)
-        return cls(active, raw, raw.copy(), counts, counts.copy(), np.zeros(1), counts.copy())
-
-    def copied(self) -> "Stakes":
-        """Return stakes that change on their own."""
-        return Stakes(*(part.copy() for part in self))
+`active` (strategies, k) marks the questions of each strategy. `raw` and `placed` (strategies, k,
+claims) are the stakes before and after `bounded`. `weights` (strategies, k, k) holds the weights of
+the inputs in each question. `hits` (strategies, k, k) counts how often each input showed the set of
+a question in `seen` reports. Strategies that start with positive hits adapt their stakes to them.
+`shown` has the shape of `hits` and counts for all strategies.
+"""
 
 
 @kernel
@@ -258,9 +245,11 @@ class Screen(Player):
         self.counts = Counts(inputs, values, size)
         self.grown, self.claim, self.late = np.exp(grid), (epsilon, delta), late
         bets, k = PRIOR.size - 1, inputs
-        self.stakes = Stakes.none(bets, k, grid.size)
-        self.stakes.hits[len(_TOPS) :] = np.where(np.eye(k, dtype=bool), *_NEW)
-        self._since, self.asked = np.zeros((bets, k, k)), np.zeros(k)
+        raw, placed = np.zeros((2, bets, k, grid.size))
+        weights, hits, shown, self._since = np.zeros((4, bets, k, k))
+        hits[len(_TOPS) :] = np.where(np.eye(k, dtype=bool), *_NEW)
+        active, self.asked = np.zeros((bets, k), bool), np.zeros(k)
+        self.stakes = Stakes(active, raw, placed, weights, hits, np.zeros(1), shown)
         self._rows = np.empty((0, 6 + k))  # the chosen events, each with question and strategy
         self.report: Any = None
         self._before, self._end = 0, block_end(0)
@@ -299,13 +288,11 @@ class Screen(Player):
 
     def _win(self, reports: Array, at: int, low: int) -> tuple[Array, Array]:
         flags, sides = (part[reports] for part in self._seen[:2])
-        self._next = self.stakes.copied()
-
-        def played(part: slice, start: Array, won: Array, total: Array) -> None:
-            given = flags[part], sides[part], self.size, self.product, low, at, self.grown
-            play(*given, self.claim[1], self._next, start, won, total)
-
-        return self._in_parts(self.shares + self.now, at, sides.size, played)
+        self._next = Stakes(*map(np.copy, self.stakes))
+        rule = self.size, self.product, low, at, self.grown
+        return self._in_parts(self.shares + self.now, at, sides.size, lambda part, *wealth: play(
+            flags[part], sides[part], *rule, self.claim[1], self._next, *wealth
+        ))  # fmt: skip
 
     def keep(self) -> int:
         """Keep the last bet, and end a block that is full.
@@ -387,7 +374,7 @@ class Screen(Player):
         events = [(row, d) for row, d, strategy in self.chosen if strategy == best]
         return best, sorted(events, key=lambda event: -event[0][0])
 
-    def leading(self) -> tuple[Entry, int, Array, Array] | None:
+    def leading(self) -> tuple[Entry, Array, Array, Array] | None:
         """Return the event that has won most; ``None`` if no bet was made.
 
         Reports count from when the strategy chose its event. A union changes all the time, so that
@@ -396,10 +383,10 @@ class Screen(Player):
         Returns
         -------
         entry : Entry
-        question : int
-            The input with which the event is likelier.
-        shown, reports : arrays (k,)
-            How many reports of each input show the event, and of how many.
+        pair : int array (2,)
+            The input with which the event is likeliest, and the one with which it is least likely.
+        shown, reports : arrays (2,)
+            How many reports of both inputs show the event, and of how many.
         """
         best, events = self._evidence
         for row, question, key in events:
@@ -410,11 +397,11 @@ class Screen(Player):
         if self._leading is None:
             return None
         entry, question, best = self._leading
-        shown, asked = (
-            self.stakes.shown[best, question].copy(),
-            self.asked - self._since[best, question],
-        )
-        return entry, question, shown, asked
+        shown, asked = self.stakes.shown[best, question], self.asked - self._since[best, question]
+        rates = shown / np.maximum(asked, 1)
+        rates[question] = math.inf
+        pair = np.array([question, np.argmin(rates)])
+        return entry, pair, shown[pair], asked[pair]
 
     # --- to stop and continue ---------------------------------------------------------------------
 
@@ -431,7 +418,10 @@ class Screen(Player):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from the `state` of another screen, see `Kept.restore`."""
         super().restore(state)
-        self.counts.paths.fill()
+        paths = self.counts.paths
+        hashes, paths.used[0] = paths.hashes[: paths.used[0]].copy(), 0
+        for path in hashes:
+            enter(paths, path)
         if state["found"] is not None:
             words, kind, paths, value, question, best = state["found"]
             entry = Entry(str(words), int(kind), tuple(map(int, paths)), float(value))
@@ -440,24 +430,22 @@ class Screen(Player):
         self.counts.choose(self.chosen)
 
     def _sound(self) -> bool:
-        rows, couples, k = self._rows, self.counts._coupled.events, self.asked.size
-        cuts, strategies, bets = self.counts.paths.cuts, rows[:, -2:], len(self.stakes.raw)
+        rows, counts, k = self._rows, self.counts, self.asked.size
+        cuts, strategies, bets = counts.paths.cuts, rows[:, -2:], len(self.stakes.raw)
+        # events must point into the tables only
+        events = np.vstack([rows[:, :-2], counts._coupled.events.reshape(-1, 4 + k)])
+        kind, place, value = events.T[1:4]
+        used, couple = max(int(counts.paths.used[0]), 1), kind >= AGREE
+        places = np.where(kind == CATEGORY, len(counts.table.keys), used)
+        places = np.where(couple, min(used, SIGNED), places)
+        most = np.where(couple, places, np.where(kind < 2, 64, math.inf))
+        sound = (kind >= 0) & (kind <= DIFFER) & (place >= 0) & (place < places)
+        sound &= ((value >= 0) | (kind > 1) & (kind < AGREE)) & (value < most) & ~np.isnan(value)
         return (
             super()._sound()
             and 0 <= self._before < k
             and bool(((cuts >= 0) & (cuts <= BINS)).all())
             and bool(((strategies >= 0) & (strategies < [k, bets])).all())
-            and self._inside(rows[:, :-2])
-            and self._inside(couples.reshape(-1, 4 + k))
+            and bool(sound.all())
+            and len(rows) <= 64 * TOP * k
         )
-
-    def _inside(self, rows: Array) -> bool:
-        """Return whether rows of events point into the tables only."""
-        kind, place, value = rows[:, 1], rows[:, 2], rows[:, 3]
-        used, couple = max(int(self.counts.paths.used[0]), 1), kind >= AGREE
-        places = np.where(kind == CATEGORY, len(self.counts.table.keys), used)
-        places = np.where(couple, min(used, SIGNED), places)
-        most = np.where(couple, places, np.where(kind < 2, 64, math.inf))
-        sound = (kind >= 0) & (kind <= DIFFER) & (place >= 0) & (place < places)
-        sound &= ((value >= 0) | (kind > 1) & (kind < AGREE)) & (value < most) & ~np.isnan(value)
-        return bool(sound.all()) and len(rows) <= 64 * TOP * self.asked.size

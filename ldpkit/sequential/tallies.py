@@ -16,8 +16,8 @@ from .records import ODD, REAL, TYPES, mix
 
 __all__ = [
     "AGREE", "BINS", "CATEGORY", "DIFFER", "IS", "KEPT", "MOST", "ONE", "PRESENT", "SIGNED",
-    "SLOTS", "TYPE", "ZERO", "Paths", "Values", "absorb", "count", "cut", "happens", "informative",
-    "merge", "offer", "promise", "rank", "spread", "stake",
+    "SLOTS", "TYPE", "ZERO", "absorb", "count", "cut", "enter", "happens", "offer", "promise",
+    "rank", "spread", "stake", "tables",
 ]  # fmt: skip
 
 SLOTS, WAYS, DOOR, MISSED = 1 << 15, 8, 1 << 21, 1 << 20
@@ -35,68 +35,42 @@ _U1, _DOOR, _MISSED = np.uint64(1), np.uint64(DOOR - 1), np.uint64(MISSED - 1)
 _MARK, _PLACE = np.uint64(40), np.uint64(16)
 
 
-class Paths(
-    namedtuple(
-        "Paths",
-        "keys slots used missed hashes counts edges cuts kept seen start kinds values marks",
-    )
-):
-    """Counts of numbers by path; each path has a slot, which is found by open addressing.
+Paths = namedtuple(
+    "Paths", "keys slots used missed hashes counts edges cuts kept seen start kinds values marks"
+)
+"""Counts of numbers by path; each path has a slot, which is found by open addressing.
 
-    Axis 1 of `counts` is the past and the last block, and axis 2 the input. Axis 3 holds 64 digits,
-    then intervals, types and presence. The events of slot i that are bet on have the positions from
-    ``start[i]`` to ``start[i + 1]`` in `kinds`, `values` and `marks`.
-    """
+Axis 1 of `counts` is the past and the last block, and axis 2 the input. Axis 3 holds 64 digits,
+then intervals, types and presence. The events of slot i that are bet on have the positions from
+``start[i]`` to ``start[i + 1]`` in `kinds`, `values` and `marks`.
+"""
 
-    __slots__ = ()
+Values = namedtuple("Values", "keys counts marks last door")
+"""Counts of categories, in buckets of `WAYS`.
 
-    @classmethod
-    def new(cls, inputs: int) -> "Paths":
-        """Return empty tables."""
-        none, n = np.empty(0, np.int64), 4 * SLOTS
-        return cls(
-            np.zeros(n, np.uint64), np.full(n, -1, np.int32), np.zeros(1, np.int64),
-            np.zeros(MISSED, np.uint8), np.zeros(SLOTS, np.uint64),
-            np.zeros((SLOTS, 2, inputs, PRESENT + 1), np.int32), np.zeros((SLOTS, BINS)),
-            np.zeros(SLOTS, np.int64), np.zeros((SLOTS, KEPT)), np.zeros(SLOTS, np.int64),
-            np.zeros(SLOTS + 1, np.int64), none, none.astype(float), none,
-        )  # fmt: skip
-
-    def fill(self) -> None:
-        """Enter the hashes of all used slots into the empty table of keys."""
-        hashes, self.used[0] = self.hashes[: self.used[0]].copy(), 0
-        for path in hashes:
-            _slot(self, path)
-
-    def watch(self, numbers: list[tuple[int, int, float, int]]) -> "Paths":
-        """Return tables with these events to bet on: (slot, type, parameter, number) each."""
-        slots, kinds, values, marks = np.array(sorted(numbers), float).reshape(-1, 4).T
-        start = np.searchsorted(slots, np.arange(SLOTS + 1))
-        # a copy lies in one piece, as before: a kernel is compiled for each layout of its tables
-        own = {"kinds": kinds.astype(int), "values": values.copy(), "marks": marks.astype(int)}
-        return self._replace(start=start, **own)
+A category is entered when it comes for the second time, of which `door` keeps a mark. `marks` holds
+the numbers of the categories that are bet on, and 0 for others.
+"""
 
 
-class Values(namedtuple("Values", "keys counts marks last door")):
-    """Counts of categories, in buckets of `WAYS`.
-
-    A category is entered when it comes for the second time, of which `door` keeps a mark. `marks`
-    holds the numbers of the categories that are bet on, and 0 for others.
-    """
-
-    __slots__ = ()
-
-    @classmethod
-    def new(cls, size: int, inputs: int) -> "Values":
-        """Return an empty table of `size` categories, a power of two."""
-        return cls(
-            np.zeros(size, np.uint64), np.zeros((size, 2, inputs), np.int32),
-            np.zeros(size, np.int32), np.zeros(size, np.int64), np.zeros(DOOR, np.uint8),
-        )  # fmt: skip
+def tables(values: int, inputs: int) -> tuple[Any, Any]:
+    """Return empty tables for paths, and for so many categories, a power of two."""
+    none, n = np.empty(0, np.int64), 4 * SLOTS
+    paths = Paths(
+        np.zeros(n, np.uint64), np.full(n, -1, np.int32), np.zeros(1, np.int64),
+        np.zeros(MISSED, np.uint8), np.zeros(SLOTS, np.uint64),
+        np.zeros((SLOTS, 2, inputs, PRESENT + 1), np.int32), np.zeros((SLOTS, BINS)),
+        np.zeros(SLOTS, np.int64), np.zeros((SLOTS, KEPT)), np.zeros(SLOTS, np.int64),
+        np.zeros(SLOTS + 1, np.int64), none, none.astype(float), none,
+    )  # fmt: skip
+    return paths, Values(
+        np.zeros(values, np.uint64), np.zeros((values, 2, inputs), np.int32),
+        np.zeros(values, np.int32), np.zeros(values, np.int64), np.zeros(DOOR, np.uint8),
+    )  # fmt: skip
 
 
 @kernel
-def _slot(paths: Paths, path: Any) -> int:
+def enter(paths: Paths, path: Any) -> int:
     """Return the slot of a path, which may be new; -1 if there is no room."""
     i = np.int64(path % np.uint64(paths.keys.size))
     while paths.slots[i] >= 0:
@@ -113,21 +87,13 @@ def _slot(paths: Paths, path: Any) -> int:
 
 
 @kernel
-def _happens(kind: int, value: float, of: int, x: float, word: Any) -> bool:
+def happens(kind: int, value: float, of: int, x: float, word: Any) -> bool:
+    """Return whether a number `x` of type `of` with these binary digits shows an event."""
     if kind in (ONE, ZERO):
         return np.int64((word >> np.uint64(np.int64(value))) & _U1) == (kind == ONE)
     if kind in (ABOVE, BELOW):
         return x > value if kind == ABOVE else x <= value
     return kind == THERE or of == value
-
-
-@kernel
-def happens(kind: int, value: float, types: Array, xs: Array, words: Array) -> Array:
-    """Return whether each number shows an event; bool array."""
-    shown = np.zeros(types.size, np.bool_)
-    for i in range(types.size):
-        shown[i] = _happens(kind, value, types[i], xs[i], words[i])
-    return shown
 
 
 @kernel
@@ -142,11 +108,11 @@ def absorb(
     for i in range(rows.size):
         if sides[rows[i]] < 0:
             continue
-        slot, row, x, word, of = _slot(paths, hashes[i]), rows[i], xs[i], words[i], types[i]
+        slot, row, x, word, of = enter(paths, hashes[i]), rows[i], xs[i], words[i], types[i]
         if slot < 0:
             continue
         for j in range(paths.start[slot], paths.start[slot + 1]):
-            if _happens(paths.kinds[j], paths.values[j], of, x, word):
+            if happens(paths.kinds[j], paths.values[j], of, x, word):
                 flags[row] |= masks[paths.marks[j]]
         counts = paths.counts[slot, 1, sides[row]]
         counts[TYPE + of] += 1
@@ -172,20 +138,22 @@ def absorb(
 
 @kernel
 def _entered(table: Values, key: Any, start: int) -> int:
-    """Enter a category into its bucket if it came before; return its place, -1 if it has none."""
+    """Enter a category into its bucket if it came before; return its place, -1 if it has none.
+
+    This rare work stands apart, so that the loop over categories is compiled into faster code.
+    """
     at, mark = np.int64((key >> _PLACE) & _DOOR), np.uint8(key >> _MARK)
     if table.door[at] != mark:
         table.door[at] = mark
         return -1
-    worst, least = start, np.int64(1) << 60
-    for j in range(start, start + WAYS):
-        have = table.counts[j].sum()
-        if have < least:
-            worst, least = j, have
-    if table.marks[worst] != 0:
+    place = start
+    for j in range(start + 1, start + WAYS):
+        if table.counts[j].sum() < table.counts[place].sum():
+            place = j
+    if table.marks[place] != 0:
         return -1  # a category that is bet on stays
-    table.keys[worst], table.last[worst], table.counts[worst] = key, 0, 0
-    return worst
+    table.keys[place], table.last[place], table.counts[place] = key, 0, 0
+    return place
 
 
 @kernel
@@ -214,15 +182,6 @@ def count(
         if table.last[place] != first + row:
             table.last[place] = first + row
             table.counts[place, 1, sides[row]] += 1
-
-
-@kernel
-def merge(table: Values) -> None:
-    """Add the counts of the last block to those of the past."""
-    for place in range(table.keys.size):
-        if table.keys[place] != 0:
-            table.counts[place, 0] += table.counts[place, 1]
-            table.counts[place, 1] = 0
 
 
 @kernel
@@ -256,9 +215,8 @@ def stake(p: float, q: float, grown: float, delta: float, others: float) -> floa
     The maximum is at l = (p - E q)/(E (p/others + q)). With delta, delta is subtracted from
     p - E q. This is the maximum up to terms of order delta l.
     """
-    if p - grown * q - delta <= 0:
-        return 0.0
-    return min((p - grown * q - delta) / (grown * (p / others + q)), MOST * others / grown)
+    won = p - grown * q - delta
+    return min(won / (grown * (p / others + q)), MOST * others / grown) if won > 0 else 0.0
 
 
 @kernel
@@ -278,8 +236,6 @@ def promise(
     case the counts alone would promise a gain from an event that occurs in every report.
     """
     best = stake(p, q, grown, delta, others)
-    if best == 0.0:
-        return 0.0
     won = p * math.log1p(best) + others * q * math.log1p(-grown * best / others)
     return reports * (won / inputs - math.log1p(best * delta / inputs))
 
@@ -291,18 +247,15 @@ def spread(rates: Array, sizes: Array, d: int, weights: Array) -> float:
     The weights are equal, for all inputs whose rate may be the smallest. `sizes` are the numbers of
     reports behind the rates.
     """
-    k, least, size = rates.size, np.inf, 1.0
+    k, least, size, count = rates.size, np.inf, 1.0, 0.0
     for x in range(k):
         if x != d and rates[x] < least:
             least, size = rates[x], max(sizes[x], 1.0)
-    edge, count = least, 0.0
-    if k > 2:
-        edge += math.sqrt((least + 1 / size) / size)
+    edge = least + (math.sqrt((least + 1 / size) / size) if k > 2 else 0.0)
     for x in range(k):
         weights[x] = 1.0 if x != d and rates[x] <= edge else 0.0
         count += weights[x]
-    for x in range(k):
-        weights[x] /= count
+    weights /= count
     return count
 
 
@@ -392,45 +345,31 @@ def _offer_slot(
 @kernel
 def rank(
     paths: Paths, table: Values, window: int, best: Array, reports: Array, grown: float,
-    delta: float,
+    delta: float, found: Array,
 ) -> tuple[int, int]:  # fmt: skip
     """List the best events of the past (window 0) or of the last block (1) in `best`.
 
+    If `found` has columns, it receives the best event of each path (0), and categories (1).
     Return how many events were seen twice, and how many of them are rare categories.
     """
     looked, rare, total = 0, 0, reports.sum()
     scratch = np.zeros((4, reports.size))
-    for slot in range(paths.used[0]):
-        looked += _offer_slot(paths, slot, window, best, reports, grown, delta, scratch)
     hits = scratch[2]
-    for place in range(table.keys.size):
-        if table.keys[place] != 0:
-            hits[:] = table.counts[place, window]
-            twice = offer(best, CATEGORY, place, 0.0, hits, reports, grown, delta, scratch)
-            looked += twice
-            rare += twice if hits.sum() < RARE * total else 0
-    return looked, rare
-
-
-@kernel
-def informative(paths: Paths, table: Values, reports: Array, best: Array, found: Array) -> None:
-    """List the events that tell the inputs apart best, whatever epsilon is claimed.
-
-    `found[0]` receives the best event of each path, and `found[1]` categories. `best` is
-    overwritten.
-    """
-    scratch = np.zeros((4, reports.size))
     for of in range(2):
-        for place in range(paths.used[0] if of == 0 else table.keys.size):
-            if of == 1 and table.keys[place] == 0:
-                continue
-            best[:] = 0.0
+        for place in range(table.keys.size if of else paths.used[0]):
             if of == 0:
-                _offer_slot(paths, place, 0, best, reports, 1.0, 0.0, scratch)
+                looked += _offer_slot(paths, place, window, best, reports, grown, delta, scratch)
+            elif table.keys[place] != 0:
+                hits[:] = table.counts[place, window]
+                twice = offer(best, CATEGORY, place, 0.0, hits, reports, grown, delta, scratch)
+                looked += twice
+                rare += twice if hits.sum() < RARE * total else 0
             else:
-                scratch[2] = table.counts[place, 0]
-                offer(best, CATEGORY, place, 0.0, scratch[2], reports, 1.0, 0.0, scratch)
-            row = best[0, np.argmax(best[0, :, 0, 0]), 0]
-            i = _room(found[of], row[0])
-            if i >= 0:
-                found[of, i] = row[:4]
+                continue
+            if found.shape[1]:
+                row = best[0, np.argmax(best[0, :, 0, 0]), 0]
+                i = _room(found[of], row[0])
+                if i >= 0:
+                    found[of, i] = row[:4]
+                best[:] = 0.0
+    return looked, rare

@@ -49,7 +49,9 @@ def italic(sign):
     """The sign that a browser draws for a letter that stands alone."""
     kind = "SMALL" if sign.islower() else "CAPITAL"
     name = unicodedata.name(sign).replace("LATIN ", "").replace("GREEK ", "").replace(" LETTER", "")
-    return "ℎ" if sign == "h" else unicodedata.lookup(f"MATHEMATICAL ITALIC {kind} {name.split()[-1]}")
+    return (
+        "ℎ" if sign == "h" else unicodedata.lookup(f"MATHEMATICAL ITALIC {kind} {name.split()[-1]}")
+    )
 
 
 def test_every_formula_of_a_page_can_be_drawn():

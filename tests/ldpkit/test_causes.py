@@ -87,6 +87,35 @@ def test_recordings_that_change_show_after_which_report(tmp_path):
     assert found.violated and "drift" not in found.cause
 
 
+class Changing:
+    """A live client whose rate of a one changes after 1,500 reports, with input 0 and with others."""
+
+    def __init__(self, before, after):
+        self.rates, self.made = np.array([before, after]), 0
+
+    def __call__(self, values, rng):
+        later = self.made + np.arange(len(values)) >= 1500
+        self.made += len(values)
+        rates = self.rates[later.astype(int), np.minimum(values, 1)]
+        return (rng.random(len(values)) < rates).astype(int).tolist()
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_a_live_client_that_begins_to_leak_shows_after_which_report(k):
+    def cause(before, after):
+        client = Client(Changing(before, after), values=[*range(k)], epsilon=0.2)
+        found = audit(client, trials=5000)
+        assert found.violated and sum(found.asked) > 1600
+        return found.cause
+
+    words, _, after = cause((0.3, 0.3), (0.9, 0.3)).rpartition(" ")
+    # the error of the largest deviation is some ten reports here; 100 has a tiny false-alarm rate
+    assert words == "drift: reports changed after"
+    assert abs(int(after.replace(",", "")) - 1500) < 100
+    # a coin chose the input of each report: a change that is alike for all inputs is no cause
+    assert cause((0.57, 0.43), (0.27, 0.13)) == ""
+
+
 def test_a_clock_that_decides_is_named_and_can_be_left_out(tmp_path):
     rng = np.random.default_rng(1)
     rows = [[{"ts": 9000 * i + t, "v": int(rng.integers(2))} for t in range(500)] for i in range(2)]

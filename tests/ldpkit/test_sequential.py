@@ -134,7 +134,7 @@ def test_a_bound_is_wrong_as_rarely_as_promised(delta):
 
 
 def test_declared_rates_are_as_fast_as_they_can_be():
-    """The mean of 400 audits lies between the bounds that hold for it, up to 5 standard errors."""
+    """The mean of 400 audits is at most 15 % above the bound for any bet, up to 5 standard errors."""
     rates = (0.6, 0.1)
     event = Declared(lambda reports: reports == 1, "the report is 1", rates)
 
@@ -142,18 +142,14 @@ def test_declared_rates_are_as_fast_as_they_can_be():
         return (rng.random(len(values)) < np.where(values == 0, *rates)).astype(int)
 
     planned = SequentialAudit(Client(flip, 2, "value", 1.0), event, pair=(0, 1), alpha=0.05)
-    low, high = planned.expected
+    low = -math.log(0.05) / betting.joint_growth(*rates, 1.0)
     used = np.array([planned.run(seed)[0].reports for seed in range(400)])
     error = 5 * used.std() / math.sqrt(used.size)
-    assert low - error <= used.mean() <= high + error
-    assert used.mean() <= 1.15 * low + error
+    assert low - error <= used.mean() <= 1.15 * low + error
     unknown = Declared(event.function, event.words)
     plain = SequentialAudit(Client(flip, 2, "value", 1.0), unknown, both=False, alpha=0.05)
     found = [plain.run(seed)[0].reports for seed in range(100)]
     assert np.mean(found) <= 1.9 * -math.log(0.05) / betting.linear_growth(*rates, 1.0)[0] * 1.3
-    # nothing is expected where nothing is known or nothing leaks
-    assert SequentialAudit(GRR(5, 1.0), "tight").expected == (math.inf, math.inf)
-    assert SequentialAudit(leaking(), "tight").expected is None
 
 
 def test_all_pairs_share_one_wealth_and_the_leading_one_is_named():

@@ -72,7 +72,7 @@ def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, k, rule, seed, a
         won, total = np.ones((1, 1)), np.empty(len(drawn) // size)
         flags, sides = reports[[r for r, _ in drawn]], np.array([x for _, x in drawn])
         rounds = flags, sides, size, rule != "mean", 0, 0
-        play(*rounds, grown, delta, stakes.copied(), np.array([1.0, 0.0]), won, total)
+        play(*rounds, grown, delta, Stakes(*map(np.copy, stakes)), np.array([1.0, 0.0]), won, total)
         assert won[0, 0] >= 0 and total[-1] == won[0, 0]
         return won[0, 0]
 
