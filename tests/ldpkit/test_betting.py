@@ -62,7 +62,7 @@ def test_the_greatest_stake_is_the_greatest():
 def test_the_soft_bet_is_valid_for_any_likelihood_and_any_balance():
     """Of the tightest random laws that keep the claim; the product of means is at most 1."""
     draw, tight = rng(2), 0.0
-    for _ in range(3000):
+    for _ in range(1500):
         k, epsilon, delta = (
             draw.integers(2, 6),
             draw.uniform(0.05, 3),
@@ -124,10 +124,8 @@ def test_growth_and_the_nearest_null_equal_the_table(row):
 
 
 def test_rates_that_keep_the_claim_win_nothing():
-    assert (
-        betting.linear_growth(0.5, 0.4, 1.0) == (0.0, 0.0)
-        and betting.joint_growth(0.5, 0.4, 1.0) == 0.0
-    )
+    assert betting.linear_growth(0.5, 0.4, 1.0) == (0.0, 0.0)
+    assert betting.joint_growth(0.5, 0.4, 1.0) == 0.0
     assert betting.expected_pairs(0.5, 0.4, 1.0, ALPHA) == (math.inf, math.inf)
     with pytest.raises(ValueError, match=r"p must exceed e\^epsilon q \+ delta = 1.08731, got 0.5"):
         betting.joint(0.5, 0.4, 1.0)
@@ -141,7 +139,7 @@ def test_the_mean_number_of_pairs_lies_between_its_bounds(row):
     low, high = betting.expected_pairs(p, q, epsilon, ALPHA)
     assert low <= high <= 1.05 * low
     gains = np.log(betting.joint(p, q, epsilon))
-    draw, runs, most = rng(3), 2000, int(60 * high)
+    draw, runs, most = rng(3), 2000, int(20 * high)
     symbols = 2 * (draw.random((runs, most)) < p) + (draw.random((runs, most)) < q)
     wealth = np.cumsum(gains[symbols], axis=1)
     needed = 1 + np.argmax(wealth >= -math.log(ALPHA), axis=1)
