@@ -118,7 +118,7 @@ def test_figure_7c_limits_and_what_noisy_means_add(buckets, ownership):
     rows = oracle("fig7c")
     rows = rows[rows["series"] == f"VKV b={buckets} own={ownership}"]
     assert len(rows) == 8
-    for row in rows.to_dict("records"):
+    for row in rows.iloc[[0, 4, 7]].to_dict("records"):
         mechanism = CPPUE(1, row["epsilon"], buckets)
         laws = [last_round(mechanism, ownership, value) for value in (-1.0, 1.0)]
         fixed = pd.DataFrame(

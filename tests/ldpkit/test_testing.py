@@ -65,10 +65,14 @@ FIXED = "estimates are unbiased over the choice of the functions, of which these
 TWICE = "the own bit is drawn twice: this is the fault that it was made for"
 
 
+# buckets have a size of their own; what consists of others, or of many functions, has one domain
+ONE = ("L-", "RSFD", "RAPPOR", "CMS", "HCMS", "FLH")
+SIZES = {name: (5,) for name in MECHANISMS if name.startswith(ONE)} | {"dBitFlipPM": (4, 6)}
+
+
 def registered():
     for name in MECHANISMS:
-        sizes = (4, 6) if name == "dBitFlipPM" else (2, 5) if takes(name, "k") else (None,)
-        for k in sizes:
+        for k in SIZES.get(name, (2, 5) if takes(name, "k") else (None,)):
             given = GIVEN | ({} if k is None else {"k": k})
             skipped = {"protocol"} if name.startswith("L-") else set()
             yield make(

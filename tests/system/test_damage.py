@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+from notebooks import notebook
+
 from ldpbook import execute
 
 ROOT = Path(__file__).parents[2]
@@ -43,14 +45,7 @@ def page(folder, *cells):
     """A project of one page, whose first cell holds the parameters."""
     (folder / "book").mkdir()
     (folder / "book" / "helper.py").write_text(HELPER)
-    made = [
-        {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": source, "outputs": [],
-         "execution_count": None}
-        for i, source in enumerate(cells)
-    ]  # fmt: skip
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    text = {"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-    (folder / "book" / "one.ipynb").write_text(json.dumps(text))
+    (folder / "book" / "one.ipynb").write_text(notebook(*cells))
     return execute.Project(folder)
 
 

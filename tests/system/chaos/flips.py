@@ -12,8 +12,6 @@ from . import Ended, Tally, builder, differences, finish, forked, small_book
 from .faults import KEPT, warm
 
 KERNEL = """
-from ldpkit import compiled
-
 def weigh(x, y):
     return 2.5 * x + y
 """
@@ -167,12 +165,8 @@ def run_built(seed: int, n: int, folder: Path, again: int = 1) -> list[dict[str,
     rows = []
     for what, call, files in (
         ("flipped bit of executed pages", executed, sorted((kept / "executed").rglob("*.*"))),
-        (
-            "flipped bit of the site",
-            site,
-            [kept / "site.json", *sorted((kept / "html").rglob("*.*"))],
-        ),
-    ):
+        ("flipped bit of the site", site, [kept / "site.json", *sorted((kept / "html").rglob("*.*"))]),
+    ):  # fmt: skip
         tally = Tally(what, seed)
         files = [path for path in files if path.is_file() and path.stat().st_size]
         if (found := forked(call, folder / "book")).status or "again" in found.out:
