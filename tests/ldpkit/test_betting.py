@@ -6,17 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from laws import table
+from laws import rng, table
 from scipy import stats
 
 from ldpkit import betting
 
 ROWS = table("betting")
 ALPHA = 0.01
-
-
-def rng(*seed):
-    return np.random.default_rng(seed)
 
 
 def kept(epsilon, delta, n, seed):
