@@ -72,10 +72,10 @@ def test_the_suite_is_whole_and_no_bound_claims_more_than_it_may():
 
 
 def test_a_small_part_of_the_audits_at_the_edge(monkeypatch, tmp_path):
-    """30 declared audits of 1,000 pairs, 10 of recordings, 5 learned; accusations at `P_MIN`."""
+    """30 declared audits of 500 pairs, 10 of recordings, 5 learned; accusations at `P_MIN`."""
     monkeypatch.setattr(innocent, "STORE", tmp_path)
     for make, pairs, runs in (
-        (innocent.declared, 1000, 30),
+        (innocent.declared, 500, 30),
         (innocent.recordings, 500, 10),
         (innocent.learned, 100, 5),
     ):

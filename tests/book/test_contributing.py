@@ -31,12 +31,7 @@ def made(*blocks):
 @pytest.fixture(scope="module")
 def example():
     """Every class of the examples, each made by the lines of its own block alone."""
-    names = made(MECHANISM) | made(ATTACK) | made(AUDITOR)
-    if hasattr(Attack, "declare"):  # until the verb is called `choose` everywhere
-        names["Majority"].declare = names["Majority"].choose
-    if "of" in auditors.Auditor.__abstractmethods__:  # until the base class offers it
-        names["NamingGame"].__abstractmethods__ = frozenset()
-    return names
+    return made(MECHANISM) | made(ATTACK) | made(AUDITOR)
 
 
 def unlikely(count, trials, rate):

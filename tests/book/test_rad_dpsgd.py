@@ -167,7 +167,7 @@ def test_simulated_sums_agree_with_the_envelope():
     for name, eta, epsilon in itertools.product(priors, (0, 40, 80, 100), (1.0, 4.6, 10.0)):
         rero, rad = laplace_sum_exact(priors[name], eta, epsilon)
         rng = generator(1, name, eta, epsilon)
-        found = laplace_sum_runs(priors[name], eta, epsilon, runs=2000, rng=rng)
+        found = laplace_sum_runs(priors[name], eta, epsilon, runs=1000, rng=rng)
         assert abs(found["rad"] - rad) <= 4.5 * found["rad_se"] + 1e-12, (name, eta, epsilon)
         assert abs(found["rero"] - rero) <= 4.5 * found["rero_se"] + 1e-12, (name, eta, epsilon)
 

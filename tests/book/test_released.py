@@ -155,10 +155,10 @@ def test_the_table_is_as_wide_as_the_chapter_says():
 
 def test_the_file_has_the_stated_columns_and_verdicts(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "BUILD", tmp_path)
-    adapters = [table.ldpkit_clients, table.flwr_clients, table.rappor_clients]
+    adapters = [table.ldpkit_clients, table.rappor_clients]
     found = table.table(share=0.02, adapters=adapters)
     rows = pd.read_csv(table.write(found))
-    assert len(rows) == len(found) == 12
+    assert len(rows) == len(found) == 9
     assert rows["verdict"].str.match("violates|keeps|weak|not auditable").all()
     assert not (rows[["claim", "exact", "lower"]] < 0).any(axis=None)
 

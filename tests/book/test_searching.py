@@ -12,45 +12,28 @@ ROOT = Path(__file__).parents[2]
 LANGUAGE = searching.English({})
 
 
-@pytest.mark.parametrize(
-    "american, ours",
-    [
-        ("memoization", "memoisation"),
-        ("randomized", "randomised"),
-        ("optimizers", "optimisers"),
-        ("generalizes", "generalises"),
-        ("analyzed", "analysed"),
-        ("neighbors", "neighbours"),
-        ("behavioral", "behavioural"),
-        ("labeled", "labelled"),
-        ("center", "centre"),
-        ("size", "size"),
-        ("prize", "prize"),
-        ("seized", "seized"),
-        ("color", "colour"),
-        ("colony", "colony"),
-        ("labs", "labs"),
-    ],
-)
+@pytest.mark.parametrize("american, ours", [
+    ("memoization", "memoisation"), ("randomized", "randomised"), ("optimizers", "optimisers"),
+    ("generalizes", "generalises"), ("analyzed", "analysed"), ("neighbors", "neighbours"),
+    ("behavioral", "behavioural"), ("labeled", "labelled"), ("center", "centre"), ("size", "size"),
+    ("prize", "prize"), ("seized", "seized"), ("color", "colour"), ("colony", "colony"), ("labs", "labs"),
+])  # fmt: skip
 def test_american_words_are_found_under_the_spelling_of_the_book(american, ours):
     assert searching.british(american) == ours
     assert LANGUAGE.stem(american.upper()) == LANGUAGE.stem(ours)
 
 
-@pytest.mark.parametrize(
-    "text, found",
-    [
-        ("Figure 8", ["figure8"]),
-        ("Figures 4 and 8: five", ["figure4", "figure8"]),
-        ("Figures 10 to 12, see", ["figure10", "figure11", "figure12"]),
-        ("Tables 2, 3 and 4 of 5", ["table2", "table3", "table4"]),
-        ("fig. 7 or Table 1", ["figure7", "table1"]),
-        ("Figures 1, 3 to 5, and 9", ["figure1", "figure3", "figure4", "figure5", "figure9"]),
-        ("a table 10 wide", ["table10"]),
-        ("configure 8 things", []),
-        ("table of 10", []),
-    ],
-)
+@pytest.mark.parametrize("text, found", [
+    ("Figure 8", ["figure8"]),
+    ("Figures 4 and 8: five", ["figure4", "figure8"]),
+    ("Figures 10 to 12, see", ["figure10", "figure11", "figure12"]),
+    ("Tables 2, 3 and 4 of 5", ["table2", "table3", "table4"]),
+    ("fig. 7 or Table 1", ["figure7", "table1"]),
+    ("Figures 1, 3 to 5, and 9", ["figure1", "figure3", "figure4", "figure5", "figure9"]),
+    ("a table 10 wide", ["table10"]),
+    ("configure 8 things", []),
+    ("table of 10", []),
+])  # fmt: skip
 def test_every_numbered_figure_is_a_word_of_its_own(text, found):
     assert list(searching.numbers(text)) == found
 

@@ -81,14 +81,8 @@ def test_the_history_adds_up_what_deployments_promise():
     assert chrome.f == pytest.approx(0.5)
     sums = [30 * 4, 365 * 4, 17.14 + 2.47, 48 * 0.534, 4 * 0.686, chrome.epsilon, chrome.first]
     said = [
-        "are 120,",
-        "is 1,460.",
-        "| 19.61 for",
-        "| 25.6,",
-        "| 2.74 |",
-        "ε = 4.39",
-        "2.04 for one",
-    ]
+        "are 120,", "is 1,460.", "| 19.61 for", "| 25.6,", "| 2.74 |", "ε = 4.39", "2.04 for one",
+    ]  # fmt: skip
     for number, words in zip(sums, said, strict=True):
         assert words in page
         digits = re.search(r"[\d,]*\d(\.\d+)?", words).group().replace(",", "")

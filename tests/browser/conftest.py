@@ -19,14 +19,9 @@ ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
 PAGES = re.findall(r"(?:root|file): (\S+)", (ROOT / "_toc.yml").read_text())
 FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

@@ -244,10 +244,8 @@ def test_the_faulty_release_is_refuted_and_the_honest_client_is_not(page, site):
     assert 1 <= float(found[1]) <= 1.68
     page.locator("#promise-protocol").select_option("GRR")
     drawn(page)
-    assert (
-        page.locator("#promise-released").is_disabled()
-        and not page.locator("#promise-released").is_checked()
-    )
+    assert page.locator("#promise-released").is_disabled()
+    assert not page.locator("#promise-released").is_checked()
 
 
 def test_the_verdict_turns_red_with_its_words_and_not_before(page, site):

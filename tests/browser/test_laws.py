@@ -55,13 +55,8 @@ def some_bound(rng):
     )
     tp, fp, tail = count(rng, trials), count(rng, trials), stats.tail_mass(alpha, convention)
     given = {
-        "tp": tp,
-        "fp": fp,
-        "trials": trials,
-        "alpha": alpha,
-        "delta": delta,
-        "convention": convention,
-    }
+        "tp": tp, "fp": fp, "trials": trials, "alpha": alpha, "delta": delta, "convention": convention,
+    }  # fmt: skip
     expected = {
         "tpr": list(stats.clopper_pearson(tp, trials, tail)),
         "fpr": list(stats.clopper_pearson(fp, trials, tail)),
@@ -128,17 +123,10 @@ def some_keyvalue(rng):
     return {"mechanism": name, "auditor": auditor} | own, {"limit": audit.limits[-1]}, CLOSE
 
 
-@pytest.mark.parametrize(
-    "function, make, settings",
-    [
-        ("rates", some_rates, 1000),
-        ("bound", some_bound, 700),
-        ("refine", some_choice, 150),
-        ("shuffle", some_shuffle, 60),
-        ("rad", some_rad, 200),
-        ("keyvalue", some_keyvalue, 100),
-    ],
-)
+@pytest.mark.parametrize("function, make, settings", [
+    ("rates", some_rates, 1000), ("bound", some_bound, 700), ("refine", some_choice, 150),
+    ("shuffle", some_shuffle, 60), ("rad", some_rad, 200), ("keyvalue", some_keyvalue, 100),
+])  # fmt: skip
 def test_the_browser_computes_what_the_package_computes(page, function, make, settings):
     """2,210 settings; relative differences, absolute ones of logarithms below 1."""
     rng = np.random.default_rng(1)
@@ -187,33 +175,18 @@ def test_bets_in_the_browser_are_those_of_the_package(page):
         assert found["lower"] == max([0, *np.array(claims)[refuted]])
 
 
-@pytest.mark.parametrize(
-    "call, said",
-    [
-        ("rates({mechanism: 'XYZ', k: 5, epsilon: 1})", "mechanism must be one of"),
-        (
-            "rates({mechanism: 'GRR', k: 5.5, epsilon: 1})",
-            "k must be a whole number in [2, 2147483647], got 5.5",
-        ),
-        (
-            "rates({mechanism: 'GRR', k: 5, epsilon: 'x'})",
-            "epsilon must be a number in [0.000001, 30], got x",
-        ),
-        ("rates({mechanism: 'GRR', k: 5, eps: 1})", "parameter must be one of"),
-        ("bound({tp: 11, fp: 0, trials: 10})", "tp must be a whole number in [0, 10], got 11"),
-        ("refine({family: 'ss', k: 2, epsilon: 1})", "k must be a whole number in [3, "),
-        (
-            "refine({family: 'ue', k: 5, epsilon: 1, weights: [0, 0, 0]})",
-            "weights must not all be zero",
-        ),
-        ("shuffle({clients: 0, epsilon: 1})", "clients must be"),
-        ("rad({mechanism: 'GRR', m: 3, epsilon: 1, prior: [0.5, 0.5]})", "prior must hold 3"),
-        (
-            "keyvalue({mechanism: 'PCKV-GRR', epsilon: 1, auditor: 'vkv'})",
-            "auditor must be one of hkv, got vkv",
-        ),
-    ],
-)
+@pytest.mark.parametrize("call, said", [
+    ("rates({mechanism: 'XYZ', k: 5, epsilon: 1})", "mechanism must be one of"),
+    ("rates({mechanism: 'GRR', k: 5.5, epsilon: 1})", "k must be a whole number in [2, 2147483647], got 5.5"),
+    ("rates({mechanism: 'GRR', k: 5, epsilon: 'x'})", "epsilon must be a number in [0.000001, 30], got x"),
+    ("rates({mechanism: 'GRR', k: 5, eps: 1})", "parameter must be one of"),
+    ("bound({tp: 11, fp: 0, trials: 10})", "tp must be a whole number in [0, 10], got 11"),
+    ("refine({family: 'ss', k: 2, epsilon: 1})", "k must be a whole number in [3, "),
+    ("refine({family: 'ue', k: 5, epsilon: 1, weights: [0, 0, 0]})", "weights must not all be zero"),
+    ("shuffle({clients: 0, epsilon: 1})", "clients must be"),
+    ("rad({mechanism: 'GRR', m: 3, epsilon: 1, prior: [0.5, 0.5]})", "prior must hold 3"),
+    ("keyvalue({mechanism: 'PCKV-GRR', epsilon: 1, auditor: 'vkv'})", "auditor must be one of hkv, got vkv"),
+])  # fmt: skip
 def test_bad_input_is_named(page, call, said):
     page.add_script_tag(path=LAWS)
     assert said in page.evaluate(

@@ -174,16 +174,10 @@ def test_every_parameter_has_a_labelled_control_with_its_meaning_range_and_paper
         assert p["paper"][1:] in help_text
 
 
-@pytest.mark.parametrize(
-    "name, bad, good",
-    [
-        ("k", "1", "2"),
-        ("trials", "many", "1_000"),
-        ("alpha", "1", "0.5"),
-        ("epsilon", "[1]", "1e-3"),
-        ("seed", "-1", "7"),
-    ],
-)
+@pytest.mark.parametrize("name, bad, good", [
+    ("k", "1", "2"), ("trials", "many", "1_000"), ("alpha", "1", "0.5"), ("epsilon", "[1]", "1e-3"),
+    ("seed", "-1", "7"),
+])  # fmt: skip
 def test_a_value_out_of_range_or_of_the_wrong_type_is_refused_at_its_field(ready, name, bad, good):
     control = ready.get_by_label(name, exact=True)
     control.fill(bad)
@@ -332,16 +326,12 @@ def test_progress_is_shown_in_the_bar_and_at_the_cell_and_leaves_nothing(ready, 
     ready.wait_for_function(
         "document.querySelector('#live-clock').textContent.match(/ s · three: .* [01]\\/3 /)"
     )
-    assert (
-        "/3 [" in cell.locator(".live-stderr").inner_text()
-        and ready.locator("#live-clock").is_visible()
-    )
+    assert "/3 [" in cell.locator(".live-stderr").inner_text()
+    assert ready.locator("#live-clock").is_visible()
     go_on.touch()
     status(ready, "Done")
-    assert (
-        not cell.locator(".live-stderr").is_visible()
-        and not ready.locator("#live-clock").is_visible()
-    )
+    assert not cell.locator(".live-stderr").is_visible()
+    assert not ready.locator("#live-clock").is_visible()
 
 
 def test_the_time_of_a_run_is_estimated_before_it_starts(ready, live):
@@ -386,10 +376,8 @@ def test_a_reload_keeps_edits_and_one_click_undoes_them(ready):
     )
     ready.reload()
     status(ready, f"Your edits of cell {index + 1} belonged to another version")
-    assert (
-        ready.locator(f"#cell-{index} textarea").input_value() != "2 + 2"
-        and ready.evaluate(KEPT) == 0
-    )
+    assert ready.locator(f"#cell-{index} textarea").input_value() != "2 + 2"
+    assert ready.evaluate(KEPT) == 0
 
 
 def field(page, name):
@@ -424,16 +412,10 @@ def test_a_slider_its_line_the_cell_and_the_address_stay_in_step(ready):
     assert ready.errors == []
 
 
-@pytest.mark.parametrize(
-    "name, typed, code",
-    [
-        ("trials", "1e6", "1_000_000"),
-        ("trials", "10^4", "10_000"),
-        ("trials", "2,500,000", "2_500_000"),
-        ("alpha", "10^-3", "1e-3"),
-        ("epsilon", "2e0", "2e0"),
-    ],
-)
+@pytest.mark.parametrize("name, typed, code", [
+    ("trials", "1e6", "1_000_000"), ("trials", "10^4", "10_000"), ("trials", "2,500,000", "2_500_000"),
+    ("alpha", "10^-3", "1e-3"), ("epsilon", "2e0", "2e0"),
+])  # fmt: skip
 def test_a_number_may_be_typed_as_people_write_it(ready, name, typed, code):
     control = ready.get_by_label(name, exact=True)
     control.fill(typed)
@@ -616,20 +598,17 @@ def page_parameter(told):
 EVIL = "<img src=x onerror=window.owned=1>"
 
 
-@pytest.mark.parametrize(
-    "name, query, why",
-    [
-        (PAGE, {"k": "1"}, "k must be an integer of at least 2."),
-        (PAGE, {"k": EVIL}, "k must be an integer of at least 2."),
-        (PAGE, {EVIL: "1"}, "<img src=x onerror=window.owned=1> is no parameter of this page."),
-        (PAGE, {"k": "__import__('os')"}, "k must be an integer of at least 2."),
-        ("book/ldp_auditor/fig2", {"k": "[2, exit()]"}, "k must be a list of integers"),
-        ("book/kv_auditor/fig7", {"estimator": '"x"'}, 'estimator must be one of "released"'),
-        ("book/kv_auditor/mechanisms", {"file": '"/etc/passwd"'}, "file can be set in the form"),
-        ("book/ldp_sgd/fig4", {"images": '"//host/x.npz"'}, "images can be set in the form only."),
-        ("book/ldp_sgd/table3", {"cells": "[[1, (lambda: 9)()]]"}, "cells can be set in the form"),
-    ],
-)
+@pytest.mark.parametrize("name, query, why", [
+    (PAGE, {"k": "1"}, "k must be an integer of at least 2."),
+    (PAGE, {"k": EVIL}, "k must be an integer of at least 2."),
+    (PAGE, {EVIL: "1"}, "<img src=x onerror=window.owned=1> is no parameter of this page."),
+    (PAGE, {"k": "__import__('os')"}, "k must be an integer of at least 2."),
+    ("book/ldp_auditor/fig2", {"k": "[2, exit()]"}, "k must be a list of integers"),
+    ("book/kv_auditor/fig7", {"estimator": '"x"'}, 'estimator must be one of "released"'),
+    ("book/kv_auditor/mechanisms", {"file": '"/etc/passwd"'}, "file can be set in the form"),
+    ("book/ldp_sgd/fig4", {"images": '"//host/x.npz"'}, "images can be set in the form only."),
+    ("book/ldp_sgd/table3", {"cells": "[[1, (lambda: 9)()]]"}, "cells can be set in the form"),
+])  # fmt: skip
 def test_no_address_can_set_what_the_form_would_refuse_or_run_a_line(page, live, name, query, why):
     page.goto(live.link)
     page.goto(f"{live.base}/static/{name}.html?{urlencode(query)}")
@@ -725,10 +704,8 @@ def test_an_idle_kernel_is_culled_and_a_stopped_server_is_said_so(page, tmp_path
         cell.locator("textarea").press("Shift+Enter")
         status(page, "Running")
     assert "make lab" in status(page, "The server does not answer")
-    assert (
-        page.locator("#live-run-all").is_enabled()
-        and not page.locator("#live-bar[aria-busy]").count()
-    )
+    assert page.locator("#live-run-all").is_enabled()
+    assert not page.locator("#live-bar[aria-busy]").count()
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

@@ -93,26 +93,23 @@ def test_clients_are_filtered_by_package_and_verdict(page, site):
     assert {text.split()[0] for text in broken.locator("summary").all_inner_texts()} == {"flwr"}
 
 
-@pytest.mark.parametrize(
-    "question, expected",
-    [
-        ("memoization", ["ldp_auditor/memoisation"]),
-        ("memoization attack", ["ldp_auditor/memoisation"]),
-        ("Figure 8", ["ldp_auditor/fig8", "kv_auditor/fig8", "refinement/fig8", "ldp_sgd/fig4"]),
-        ("fig. 12", ["ldp_auditor/fig7", "refinement/fig10"]),
-        ("KV-Auditor figure 8", ["kv_auditor/fig8"]),
-        ("table 3", ["ldp_sgd/table3", "kv_auditor/tables"]),
-        ("THE", ["notation"]),
-        ("THE protocol", ["refinement/fig5"]),
-        ("alpha", ["notation"]),
-        ("SUE", ["notation", "ldp_auditor/fig8"]),
-        ("RS+FD", ["notation", "ldp_auditor/fig7"]),
-        ("subset selection", ["ldp_auditor/packages"]),
-        ("neighboring", ["ldp_auditor/fig7"]),
-        ("poisoning gain", ["refinement/fig6"]),
-        ("ReRo", ["notation"]),
-    ],
-)
+@pytest.mark.parametrize("question, expected", [
+    ("memoization", ["ldp_auditor/memoisation"]),
+    ("memoization attack", ["ldp_auditor/memoisation"]),
+    ("Figure 8", ["ldp_auditor/fig8", "kv_auditor/fig8", "refinement/fig8", "ldp_sgd/fig4"]),
+    ("fig. 12", ["ldp_auditor/fig7", "refinement/fig10"]),
+    ("KV-Auditor figure 8", ["kv_auditor/fig8"]),
+    ("table 3", ["ldp_sgd/table3", "kv_auditor/tables"]),
+    ("THE", ["notation"]),
+    ("THE protocol", ["refinement/fig5"]),
+    ("alpha", ["notation"]),
+    ("SUE", ["notation", "ldp_auditor/fig8"]),
+    ("RS+FD", ["notation", "ldp_auditor/fig7"]),
+    ("subset selection", ["ldp_auditor/packages"]),
+    ("neighboring", ["ldp_auditor/fig7"]),
+    ("poisoning gain", ["refinement/fig6"]),
+    ("ReRo", ["notation"]),
+])  # fmt: skip
 def test_search_has_the_page_among_the_first_five_and_pages_before_the_module(
     page, site, question, expected
 ):
@@ -128,14 +125,9 @@ def test_search_has_the_page_among_the_first_five_and_pages_before_the_module(
     assert page.errors == []
 
 
-@pytest.mark.parametrize(
-    "question, expected",
-    [
-        ("how many reports", "stop_when_sure"),
-        ("Own client", "your_own"),
-        ("shuffle", "course/shuffling"),
-    ],
-)
+@pytest.mark.parametrize("question, expected", [
+    ("how many reports", "stop_when_sure"), ("Own client", "your_own"), ("shuffle", "course/shuffling"),
+])  # fmt: skip
 def test_search_knows_what_readers_call_a_page_and_shows_sentences(page, site, question, expected):
     page.goto(f"{site}/search.html?{urlencode({'q': question})}", wait_until="networkidle")
     page.get_by_text("Search finished").wait_for()

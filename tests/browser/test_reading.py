@@ -80,11 +80,8 @@ def test_every_figure_says_what_made_it_and_gives_its_picture_and_data(page, sit
                 )
             )
         )
-        assert (
-            rows
-            and list(rows[0]) == ["panel", "series", "source", "x", "y", "error"]
-            and all(float(r["y"]) >= 0 for r in rows)
-        )
+        assert rows and list(rows[0]) == ["panel", "series", "source", "x", "y", "error"]
+        assert all(float(r["y"]) >= 0 for r in rows)
         assert name in made.get_by_text("SVG").get_attribute("href")
 
 

@@ -49,11 +49,8 @@ def failure(made, cells, values, draw=False):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             for kind in (
-                DeprecationWarning,
-                PendingDeprecationWarning,
-                ImportWarning,
-                ResourceWarning,
-            ):
+                DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning,
+            ):  # fmt: skip
                 warnings.simplefilter("ignore", kind)
             made.run_cell("".join(cell["source"]))
             try:

@@ -102,8 +102,8 @@ def test_drawn_support_counts_and_those_of_real_reports_follow_one_law():
     n, values = COUNTS.sum(), np.repeat(np.arange(4), COUNTS)
     for label in [label for label in EVERY if label != "SHE"]:
         m, draws = build(label, 4, 1.0), rng(7)
-        drawn = np.array([m.sample_estimate(COUNTS, draws) for _ in range(3000)])
-        real = [m.estimate(m.perturb(draws.permutation(values), draws)) for _ in range(1500)]
+        drawn = np.array([m.sample_estimate(COUNTS, draws) for _ in range(1500)])
+        real = [m.estimate(m.perturb(draws.permutation(values), draws)) for _ in range(750)]
         for estimates in (drawn, np.array(real)):
             supported = (estimates * (m.p - m.q) + m.q) * n
             assert supported == approx(np.rint(supported), abs=1e-8), label
@@ -119,13 +119,13 @@ def test_drawn_means_of_noise_and_those_of_real_reports_follow_one_law():
     n, values = COUNTS.sum(), np.repeat(np.arange(4), COUNTS)
     for label in ["SHE", *GAUSSIAN]:
         m, draws = build(label, 4, 0.8), rng(8)
-        drawn = np.array([m.sample_estimate(COUNTS, draws) for _ in range(4000)])
-        real = np.array([m.estimate(m.perturb(values, draws)) for _ in range(2000)])
+        drawn = np.array([m.sample_estimate(COUNTS, draws) for _ in range(2000)])
+        real = np.array([m.estimate(m.perturb(values, draws)) for _ in range(1000)])
         assert estimation_p(drawn, COUNTS / n, m.variance(n)) > P_MIN, label
         for one, two in zip(drawn.T, real.T):
             assert stats.ks_2samp(one, two).pvalue > P_MIN, label
         one = [0, 1, 0, 0]  # user: the noise itself
-        noise = np.array([m.sample_estimate(one, draws) for _ in range(4000)]) - one
+        noise = np.array([m.sample_estimate(one, draws) for _ in range(2000)]) - one
         law = (stats.laplace if label == "SHE" else stats.norm)(scale=m.scale)
         for column in noise.T:
             assert stats.kstest(column, law.cdf).pvalue > P_MIN, label
@@ -136,8 +136,8 @@ def test_drawn_estimates_of_two_values_depend_on_each_other_as_real_ones_do():
     values = np.repeat(np.arange(4), counts)
     for label in ["SUE", "AUE", "ALH", "ATHE", "GRR", "ASS"]:
         m, draws = build(label, 4, 1.0), rng(9)
-        drawn = [m.sample_estimate(counts, draws) for _ in range(4000)]
-        real = [m.estimate(m.perturb(values, draws)) for _ in range(4000)]
+        drawn = [m.sample_estimate(counts, draws) for _ in range(2000)]
+        real = [m.estimate(m.perturb(values, draws)) for _ in range(2000)]
         high = (np.array(sets)[:, :2] > counts[:2] / 9 for sets in (drawn, real))
         joint = [np.bincount(two @ [2, 1], minlength=4) for two in high]
         assert stats.chi2_contingency(joint).pvalue > P_MIN, label

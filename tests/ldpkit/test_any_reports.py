@@ -22,22 +22,11 @@ def reports(function, values=(-1.0, 1.0)):
     return client(function, values).perturb([0, 1], np.random.default_rng(1))
 
 
-@pytest.mark.parametrize(
-    "given, read",
-    [
-        (np.float32(0.5), 0.5),
-        (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
-        (np.array(["a", "b"]), ["a", "b"]),
-        (np.longdouble(2), 2.0),
-        ((1, (True, None)), [1, [True, None]]),
-        (b"ab", [97, 98]),
-        ({3, 1, 2}, [1, 2, 3]),
-        ({2: "x", "a": np.int8(1)}, {"2": "x", "a": 1}),
-        (Colour.RED, 3),
-        (2**200, 2**200),
-        (-math.inf, -math.inf),
-    ],
-)
+@pytest.mark.parametrize("given, read", [
+    (np.float32(0.5), 0.5), (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]), (np.array(["a", "b"]), ["a", "b"]),
+    (np.longdouble(2), 2.0), ((1, (True, None)), [1, [True, None]]), (b"ab", [97, 98]), ({3, 1, 2}, [1, 2, 3]),
+    ({2: "x", "a": np.int8(1)}, {"2": "x", "a": 1}), (Colour.RED, 3), (2**200, 2**200), (-math.inf, -math.inf),
+])  # fmt: skip
 def test_reports_are_read_as_what_json_writes(given, read):
     found = plain(given)
     assert found == read and type(found) is type(read)
@@ -52,17 +41,14 @@ LOOP = []
 LOOP.append(LOOP)
 
 
-@pytest.mark.parametrize(
-    "report, said",
-    [
-        (object(), "client must return what JSON can write, got object"),
-        ({"a": [1, 1j]}, "must return what JSON can write at a[1], got complex 1j"),
-        ({1: 0, "1": 0}, "must return keys that differ as text, got [1, '1']"),
-        (LOOP, "must return no more than 64 levels, or what contains itself"),
-        (np.ma.array([1], mask=True), "must return a report without a mask"),
-        (np.array([1j]), "must return what JSON can write at [0], got complex128"),
-    ],
-)
+@pytest.mark.parametrize("report, said", [
+    (object(), "client must return what JSON can write, got object"),
+    ({"a": [1, 1j]}, "must return what JSON can write at a[1], got complex 1j"),
+    ({1: 0, "1": 0}, "must return keys that differ as text, got [1, '1']"),
+    (LOOP, "must return no more than 64 levels, or what contains itself"),
+    (np.ma.array([1], mask=True), "must return a report without a mask"),
+    (np.array([1j]), "must return what JSON can write at [0], got complex128"),
+])  # fmt: skip
 def test_a_report_that_json_cannot_write_is_refused_with_its_place(report, said):
     with pytest.raises(ClientError) as error:
         reports(lambda v: report)
@@ -75,16 +61,13 @@ def test_a_client_of_many_users_must_return_a_report_for_each(made):
         reports(lambda values, rng: made)
 
 
-@pytest.mark.parametrize(
-    "values, said",
-    [
-        ([1, 1.0], "values must differ, got 1.0 twice"),
-        ([{"a": [1]}, {"a": [1]}], "values must differ, got {'a': [1]} twice"),
-        ([np.zeros(2), np.zeros(2)], "values must differ"),
-        ([1], "k must be an integer in [2, 2147483647], got 1"),
-        ("ab", "values must be a list, got 'ab'"),
-    ],
-)
+@pytest.mark.parametrize("values, said", [
+    ([1, 1.0], "values must differ, got 1.0 twice"),
+    ([{"a": [1]}, {"a": [1]}], "values must differ, got {'a': [1]} twice"),
+    ([np.zeros(2), np.zeros(2)], "values must differ"),
+    ([1], "k must be an integer in [2, 2147483647], got 1"),
+    ("ab", "values must be a list, got 'ab'"),
+])  # fmt: skip
 def test_inputs_must_be_several_and_differ(values, said):
     with pytest.raises(ValueError) as error:
         Client(str, report="any", values=values, epsilon=1.0)

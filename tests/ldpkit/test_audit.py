@@ -50,10 +50,10 @@ def test_no_more_real_reports_are_held_at_once_than_a_few_megabytes(monkeypatch)
 
 @pytest.mark.parametrize("faithful", [False, True])
 def test_the_same_seed_gives_the_same_result_for_any_number_of_threads(faithful):
-    trials = 100_000 if faithful else 600_000  # several chunks
+    trials = 70_000 if faithful else 600_000  # several chunks
     for label, attack in itertools.product(EVERY, ("guess", "tight")):
         given = {"attack": attack, "trials": trials, "faithful": faithful}
-        mechanism = build(label, 100, 1.0)
+        mechanism = build(label, 30, 1.0)
         found = [audit(mechanism, seed=7, threads=threads, **given) for threads in (1, 2, 1)]
         # as text: from Python 3.13 on a result with a field that is nan equals no other
         told = [repr([getattr(one, f.name) for f in fields(one) if f.compare]) for one in found]
@@ -80,13 +80,8 @@ def test_no_two_purposes_share_a_stream(monkeypatch):
 
     monkeypatch.setattr("ldpkit.rng.sequence", recorded)
     audited = [
-        OUE(5, 1.0),
-        SUE(5, 1.0),
-        OUE(6, 1.0),
-        OUE(5, 1.5),
-        FaultyUE(5, 1.0, "SUE"),
-        FaultyUE(5, 1.0, "OUE"),
-    ]
+        OUE(5, 1.0), SUE(5, 1.0), OUE(6, 1.0), OUE(5, 1.5), FaultyUE(5, 1.0, "SUE"), FaultyUE(5, 1.0, "OUE"),
+    ]  # fmt: skip
     options = ([1, 2], audited, ["guess", "tight"], [False, True], [(0, 4), (4, 0), (1, 2)])
     for seed, mechanism, attack, faithful, pair in itertools.product(*options):
         trials = 70_000 if faithful else 300_000  # two chunks

@@ -16,24 +16,12 @@ from ldpkit.rng import derive
 from ldpkit.sequential import SequentialAudit
 
 WORDS = {
-    "audit": {
-        "mechanism": "OUE",
-        "k": 9,
-        "epsilon": 1.0,
-        "attack": ["guess", "tight"],
-        "trials": 100,
-    },
+    "audit": {"mechanism": "OUE", "k": 9, "epsilon": 1.0, "attack": ["guess", "tight"], "trials": 100},
     "kv": {"mechanism": "CPP-UE", "k": 1, "epsilon": 1.0, "attack": "skv", "trials": 500},
     "rad": {"mechanism": "SS", "k": 7, "epsilon": 1.0, "trials": 100},
-    "gradient": {
-        "adversary": "dummy",
-        "epsilon": 1.0,
-        "dimension": 8,
-        "attack": "lune",
-        "trials": 50,
-    },
+    "gradient": {"adversary": "dummy", "epsilon": 1.0, "dimension": 8, "attack": "lune", "trials": 50},
     "shuffle": {"epsilon": 1.0, "clients": 500, "trials": 50},
-}
+}  # fmt: skip
 
 
 def test_all_audits_say_the_same_words():

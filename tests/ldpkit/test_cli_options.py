@@ -79,9 +79,10 @@ def test_the_table_names_the_further_parameters(call):
 def test_several_collections_of_any_mechanism_are_audited_or_refused_in_one_line(call):
     given = {"g": 3, "delta": 0.01, "first": 0.3, "d": 2, "buckets": 3, "bits": 2, "omega": 2, "p": 0.6, "theta": 0.7,
              "epsilon": 0.7}  # fmt: skip
-    again, how = ("--tau 3", "--tau 3 --memoise", "--memoise"), ("guess", "tight --faithful")
+    ways = [("--tau 3", "guess"), ("--tau 3", "tight --faithful"), ("--tau 3 --memoise", "guess"),
+            ("--memoise", "tight --faithful")]  # fmt: skip
     wrong = []
-    for name, options, attack in itertools.product(MECHANISMS, again, how):
+    for name, (options, attack) in itertools.product(MECHANISMS, ways):
         own = "".join(f" --{key} {value}" for key, value in given.items() if takes(name, key))
         text = f"audit --mechanism {name} --k 6{own} {options} --attack {attack} --trials 500"
         status, _, err = call(text)

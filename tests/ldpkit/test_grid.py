@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy
-from laws import P_MIN, chi_square_p, same_rate_p
+from laws import P_MIN, chi_square_p, rng, same_rate_p
 
 from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import audit
@@ -27,10 +27,6 @@ from clients import lattice  # noqa: E402
 
 FINE, COARSE = 2.0**-20, 2.0**-10
 VALID = tail_mass(0.01, "valid")
-
-
-def rng(*seed):
-    return np.random.default_rng(seed)
 
 
 def fine_digits(mechanism, n, *seed):

@@ -136,6 +136,7 @@ HALL = [
     ("stats.binomial_window(5, 0.5, 0)", f"width {POSITIVE} 0"),
     ("stats.expected_epsilon(nan, 0.1, 5, tail=0.1)", f"tpr {UNIT} nan"),
     ("stats.expected_epsilon(0.1, 2, 5, tail=0.1)", f"fpr {UNIT} 2"),
+    ("stats.expected_epsilon(0.1, 0.1, 5, 1, tail=0.1)", f"delta {HALF} 1"),
     ("stats.expected_epsilon(0.1, 0.1, '5', tail=0.1)", "trials must be an integer >= 1, got '5'"),
     # sweep
     ("sweep.sweep(3, {'a': [1]}, seed=1)", "func must be callable, got 3"),
@@ -752,10 +753,7 @@ COMMANDS = [
     (f"{CLIENT} math:no_such --report value", "client 'math:no_such' cannot be imported: AttributeError"),
     (f"{CLIENT} math:pi --report value", "client 'math:pi' is not callable but a float"),
     (f"{CLIENT} math:exp --report value", "client math:exp must return one integer in 0..4 per user, got 54.5"),
-    (f"{CLIENT} math:exp --report bits", "client math:exp must return 5 bits per user, got shape (10,)"),
-    (f"{CLIENT} math:pow --report value", "client math:pow raised TypeError"),
     (f"{CLIENT} builtins:exit --report value", "client must take (values, rng) or (value), its signature is (code=None)"),
-    (f"{CLIENT} builtins:chr --report subset", "a collection of distinct values in 0..4 per user, got text"),
     # audit-kv
     ("audit-kv --mechanism pckv --epsilon 1", "'--mechanism': 'pckv' is not one of"),
     ("audit-kv --mechanism pckv-ue --epsilon nan", f"{EPSILON} nan"),

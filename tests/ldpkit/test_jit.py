@@ -16,18 +16,30 @@ def weigh(x, y):
     return 2.5 * x + y
 
 
+def made():
+    """A kernel as a new process would make it: its value, and how it was found."""
+    kernel = jit.kernel(weigh)
+    return kernel(2.0, 1.0), kernel.stats
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """A folder in which the kernel is kept."""
+    folder = tmp_path_factory.mktemp("compiled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jit, "CACHE", folder)
+        patch.delenv("NUMBA_CACHE_DIR", raising=False)
+        assert made()[0] == 6.0 and sum(made()[1].cache_hits.values()) == 1
+    return folder
+
+
 @pytest.fixture
-def kept(tmp_path, monkeypatch):
-    """A kernel as a new process would make it, and the files that are kept of it."""
+def kept(compiled, tmp_path, monkeypatch):
+    """The files that are kept of the kernel, in a folder of this test."""
+    shutil.copytree(compiled, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(jit, "CACHE", tmp_path)
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-
-    def made():
-        kernel = jit.kernel(weigh)
-        return kernel(2.0, 1.0), kernel.stats
-
-    assert made()[0] == 6.0 and sum(made()[1].cache_hits.values()) == 1
-    return made, sorted(path for path in tmp_path.rglob("*weigh*") if path.is_file())
+    return sorted(path for path in tmp_path.rglob("*weigh*") if path.is_file())
 
 
 def flipped(data, bit):
@@ -35,23 +47,17 @@ def flipped(data, bit):
 
 
 DAMAGE = {
-    "emptied": lambda data: b"",
-    "cut": lambda data: data[: len(data) // 2],
-    "cut by a byte": lambda data: data[:-1],
-    "longer": lambda data: data + b"x",
-    "zeros": lambda data: bytes(len(data)),
-    "text": lambda data: b"no machine code\n",
-    "another pickle": lambda data: b"\x80\x04N.",
-    "folder": None,
+    "emptied": lambda data: b"", "cut": lambda data: data[: len(data) // 2], "cut by a byte": lambda data: data[:-1],
+    "longer": lambda data: data + b"x", "zeros": lambda data: bytes(len(data)),
+    "text": lambda data: b"no machine code\n", "another pickle": lambda data: b"\x80\x04N.", "folder": None,
     "gone": None,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
 def test_damaged_code_is_compiled_again_and_its_folder_is_named(kept, recwarn, damage, suffix):
-    made, files = kept
-    path = next(path for path in files if path.suffix == suffix)
+    path = next(path for path in kept if path.suffix == suffix)
     whole = path.read_bytes()
     path.unlink()
     if damage == "folder":
@@ -69,21 +75,18 @@ def test_damaged_code_is_compiled_again_and_its_folder_is_named(kept, recwarn, d
 
 @pytest.mark.filterwarnings("ignore:compiled code in")
 def test_no_flipped_bit_of_kept_code_is_believed(kept):
-    made, files = kept
-    draw = random.Random(1)
-    for path in files:
-        whole = path.read_bytes()
-        for bit in [draw.randrange(8 * len(whole)) for _ in range(12)]:
-            shutil.rmtree(path.parent)
-            made()
-            path.write_bytes(flipped(path.read_bytes(), bit))
+    draw, whole = random.Random(1), {path: path.read_bytes() for path in kept}
+    for path in kept:
+        for bit in [draw.randrange(8 * len(whole[path])) for _ in range(12)]:
+            for one, data in whole.items():
+                one.write_bytes(data)
+            path.write_bytes(flipped(whole[path], bit))
             value, stats = made()
             assert value == 6.0 and sum(stats.cache_misses.values()) == 1, bit
 
 
 def test_code_that_cannot_be_kept_is_no_failure(kept, monkeypatch):
-    made, files = kept
-    shutil.rmtree(files[0].parent)
+    shutil.rmtree(kept[0].parent)
 
     def full(*_):
         raise OSError(28, "No space left on device")

@@ -1,6 +1,6 @@
 """KV-Auditor: golden values, an independent table of means over seeds, and what the valid bound
 keeps. `data/kv_auditor.csv` holds mean and deviation of 20 or more runs and the noise-free limit
-(of 10^13 users, which moves it by up to 1.2e-5), from another program. A mean of 20 seeds is 5
+(of 10^13 users, which moves it by up to 1.2e-5), from another program. A mean of 10 seeds is 5
 joint standard errors off with probability below 1e-6 per cell (600 cells)."""
 
 import dataclasses
@@ -22,7 +22,7 @@ from ldpkit.mechanisms import CPPGRR, CPPUE, GRR, OUE, PCKVGRR, PCKVUE, SUE, THE
 from ldpkit.stats import clopper_pearson
 
 GRID = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 4.0, 6.0]
-RUNS = 20
+RUNS, THEIRS = 10, 20
 UE4 = {"mechanism": "PCKV-UE", "k": 4, "share": 0.5}
 CPP4 = {"mechanism": "CPP-UE", "k": 1}
 
@@ -44,7 +44,7 @@ def cells(epsilon, given):
 
 def near_the_oracle(runs, row, joint=5.0):
     """Compare the mean of our runs, the valid bound and the limit with one row of the table."""
-    spread = joint * math.sqrt(2 / RUNS)
+    spread = joint * math.sqrt(1 / RUNS + 1 / THEIRS)
     if not math.isnan(row["sd"]):
         sd = max(row["sd"], runs["epsilon_emp"].std())
         assert abs(runs["epsilon_emp"].mean() - row["mean"]) < spread * sd + 1e-5, dict(row)
@@ -118,7 +118,7 @@ def test_figure_7c_limits_and_what_noisy_means_add(buckets, ownership):
     rows = oracle("fig7c")
     rows = rows[rows["series"] == f"VKV b={buckets} own={ownership}"]
     assert len(rows) == 8
-    for row in rows.to_dict("records"):
+    for row in rows.iloc[[0, 4, 7]].to_dict("records"):
         mechanism = CPPUE(1, row["epsilon"], buckets)
         laws = [last_round(mechanism, ownership, value) for value in (-1.0, 1.0)]
         fixed = pd.DataFrame(
@@ -130,8 +130,9 @@ def test_figure_7c_limits_and_what_noisy_means_add(buckets, ownership):
         )
         assert audited(trials=1000)[0].limit == pytest.approx(fixed["limit"][0], rel=1e-9)
     # at the largest budget, the last row, it is nine times as large or more
-    noisy = np.var([audited(seed=s)[0].epsilon_emp for s in range(RUNS)], ddof=1)
-    assert stats.f.sf(noisy / fixed["epsilon_emp"].var(), RUNS - 1, RUNS - 1) < 1e-6
+    noisy = [audited(seed=s)[0].epsilon_emp for s in range(20)]
+    plain = [audit_distributions(*laws, alpha=0.05, seed=s).epsilon_emp for s in range(20)]
+    assert stats.f.sf(np.var(noisy) / np.var(plain), 19, 19) < 1e-6
 
 
 def test_frequency_protocols_under_both_auditors():
@@ -263,18 +264,16 @@ COVERED = {
 
 
 @pytest.mark.parametrize("estimator, alpha", [("valid", 0.05), ("split", 0.3), ("pooled", 0.3)])
-def test_in_a_thousand_audits_the_valid_bounds_exceed_the_truth_at_most_as_often_as_stated(
-    estimator, alpha
-):
+def test_valid_bounds_exceed_the_truth_at_most_as_often_as_stated(estimator, alpha):
     """More failures than allowed here have probability 1e-6."""
     failed = audits = 0
     for name, (first, second, truth) in COVERED.items():
-        for seed in range(112):
+        for seed in range(56):
             given = {"trials": (2_000, 100_000, 10**8)[seed % 3], "seed": seed, "mechanism": name}
             result = audit_distributions(first, second, estimator=estimator, alpha=alpha, **given)
             failed, audits = failed + (result.lower > truth * (1 + 1e-12)), audits + 1
             assert result.lower == result.epsilon_emp
-    assert audits >= 1000 and failed <= stats.binom.isf(1e-6, audits, alpha)
+    assert audits >= 500 and failed <= stats.binom.isf(1e-6, audits, alpha)
     assert estimator != "valid" or failed <= alpha * audits
 
 

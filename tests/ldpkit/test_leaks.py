@@ -25,18 +25,15 @@ def learned(name, trials=1000, seed=1, **given):
     return audit(client, "learned", until="sure", trials=trials, seed=seed, **given)
 
 
-@pytest.mark.parametrize(
-    "name, words",
-    [
-        ("last bit unnoised", "entry 16 is "),
-        ("missing clipping", "the report is at most "),
-        ("seeded per user", ""),
-        ("memoised", ""),
-        ("parity leak", "the sum of the report is "),
-        ("two-bit correlation", "the relation of entries 3 and 6 of the report is "),
-        ("JSON key order", "the place of field k"),
-    ],
-)
+@pytest.mark.parametrize("name, words", [
+    ("last bit unnoised", "entry 16 is "),
+    ("missing clipping", "the report is at most "),
+    ("seeded per user", ""),
+    ("memoised", ""),
+    ("parity leak", "the sum of the report is "),
+    ("two-bit correlation", "the relation of entries 3 and 6 of the report is "),
+    ("JSON key order", "the place of field k"),
+])  # fmt: skip
 def test_a_leak_is_found_and_said_with_few_reports(name, words):
     result = learned(name)
     limit = math.log(100) / betting.joint_growth(*LEAKS[name].rates, 1.0)

@@ -121,18 +121,15 @@ def test_a_sweep_is_described_by_a_file_of_moderate_size(here, call):
         assert (status, out, err) == (2, "", f"ldpkit: {name}: {why}\n")
 
 
-@pytest.mark.parametrize(
-    "given, shown",
-    [
-        ("k must be an integer, got 'five'", "k must be an integer, got 'five'"),
-        ("a\n  b\tc", "a b c"),
-        ("got " + "x" * 100_000 + ", not y", None),
-        ("got '" + "x y " * 25_000 + "', not y", None),
-        ('got "' + "x y " * 25_000 + '", not y', None),
-        ("got [" + "1, " * 33_000 + "1], not y", None),
-        ("the client's word " + "and " * 100 + "the user's", None),
-    ],
-)
+@pytest.mark.parametrize("given, shown", [
+    ("k must be an integer, got 'five'", "k must be an integer, got 'five'"),
+    ("a\n  b\tc", "a b c"),
+    ("got " + "x" * 100_000 + ", not y", None),
+    ("got '" + "x y " * 25_000 + "', not y", None),
+    ('got "' + "x y " * 25_000 + '", not y', None),
+    ("got [" + "1, " * 33_000 + "1], not y", None),
+    ("the client's word " + "and " * 100 + "the user's", None),
+])  # fmt: skip
 def test_a_message_repeats_little_of_a_long_value(given, shown):
     found = brief(given)
     assert found == shown if shown else len(found) < 2100

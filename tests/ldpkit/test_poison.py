@@ -151,7 +151,7 @@ def test_simulated_gains_have_the_expected_mean_and_variance():
     values = np.repeat(np.arange(K), counts)
     for m, (share, r) in itertools.product(REPORTS, [(0.05, 4), (0.3, 10)]):
         attack, draws = MaximalGain(share, r), rng(10, r)
-        runs = 200 if m.report == "subset" else 400
+        runs = 100 if m.report == "subset" else 200
         fakes = round(N * share / (1 - share))
         found = np.array([attack.simulate(m, values, draws, tries=30) for _ in range(runs)])
         own = MaximalGain(fakes / (N + fakes), r, counts[:r].sum() / N)

@@ -37,7 +37,7 @@ from ldpkit.reports import HASH_REPORT, hash_cell
 from ldpkit.reports.base import product_distribution
 
 ROUNDING = 1e-12
-PROPERTY = settings(derandomize=True, deadline=None, database=None, max_examples=20)
+PROPERTY = settings(derandomize=True, deadline=None, database=None, max_examples=14)
 EPSILON = st.floats(0.01, 6)  # beyond, 1 - p has lost the digits that a ratio exact to 1e-12 needs
 
 

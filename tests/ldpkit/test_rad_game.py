@@ -42,7 +42,7 @@ def games(count, m, outputs, seed, epsilon=None):
 
 
 def test_no_deterministic_attack_beats_algorithm_1_and_it_is_attained():
-    for seed in range(4):
+    for seed in range(2):
         for rows, prior, success, side in games(12, 3, 3, seed):
             game, labels = (rows, prior, success, side), np.unique(side).size
             best = rad_exact(*game)

@@ -62,21 +62,14 @@ def test_two_columns_of_one_name_are_refused(capsys, name, content, message):
     assert refused(capsys, name, content).startswith(message)
 
 
-@pytest.mark.parametrize(
-    "first, second, wanted",
-    [
-        (("a.csv", "u,v\n"), ("b.csv", "v,u\n"), "u, v in a.csv and v, u in b.csv"),
-        (
-            ("a.csv", "u,v\n"),
-            ("b.parquet", [("u", [1]), ("w", [1])]),
-            "u, v in a.csv and u, w in b.p",
-        ),
-        (("a.csv", "u\n"), ("b.csv", "u,v\n"), "one in a.csv and u, v in b.csv"),
-        (("a.csv", "u\n"), ("b.csv", "v\n"), None),
-        (("a.csv", "u,v\n"), ("b.jsonl", "1\n"), None),
-        (("a.csv", ""), ("b.csv", "u,v\n"), None),
-    ],
-)
+@pytest.mark.parametrize("first, second, wanted", [
+    (("a.csv", "u,v\n"), ("b.csv", "v,u\n"), "u, v in a.csv and v, u in b.csv"),
+    (("a.csv", "u,v\n"), ("b.parquet", [("u", [1]), ("w", [1])]), "u, v in a.csv and u, w in b.p"),
+    (("a.csv", "u\n"), ("b.csv", "u,v\n"), "one in a.csv and u, v in b.csv"),
+    (("a.csv", "u\n"), ("b.csv", "v\n"), None),
+    (("a.csv", "u,v\n"), ("b.jsonl", "1\n"), None),
+    (("a.csv", ""), ("b.csv", "u,v\n"), None),
+])  # fmt: skip
 def test_tables_of_other_columns_are_not_compared(first, second, wanted):
     """Their names alone would tell the inputs from each other, or bits would be mixed up."""
     names = write(*first), write(*second)
@@ -131,14 +124,11 @@ def test_sixty_four_levels_are_read(capsys):
     assert result.violated
 
 
-@pytest.mark.parametrize(
-    "name, content, place",
-    [
-        ("a.jsonl", "1\n" * 9 + "7\n", "line 10 of a.jsonl"),
-        ("a.csv", "y\n" + "1\n" * 9 + "7\n", "line 11 of a.csv"),
-        ("a.parquet", [("y", [1] * 9 + [7])], "row 10 of a.parquet"),
-    ],
-)
+@pytest.mark.parametrize("name, content, place", [
+    ("a.jsonl", "1\n" * 9 + "7\n", "line 10 of a.jsonl"),
+    ("a.csv", "y\n" + "1\n" * 9 + "7\n", "line 11 of a.csv"),
+    ("a.parquet", [("y", [1] * 9 + [7])], "row 10 of a.parquet"),
+])  # fmt: skip
 def test_what_is_no_report_is_named_with_its_line(name, content, place):
     write("b.jsonl", "0\n" * 10)
     with pytest.raises(ClientError, match=f"^{place}: .* one integer in 0..1 per user, got 7"):

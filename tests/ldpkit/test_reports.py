@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import P_MIN, binomial_p
+from laws import P_MIN, binomial_p, rng
 from pytest import approx
 from speller import Speller, Spelt, Word
 
@@ -16,10 +16,6 @@ from ldpkit.mechanisms import CMS, HR, Chained, FrequencyOracle, LocalRandomizer
 from ldpkit.reports import ReportType
 
 GUESS = Guess()
-
-
-def rng(*seed):
-    return np.random.default_rng(seed)
 
 
 def test_what_an_attack_cannot_read_and_an_audit_cannot_do_without_is_named():

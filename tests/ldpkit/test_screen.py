@@ -118,11 +118,8 @@ def test_the_best_events_of_either_input_are_ranked_first_and_said_in_words():
     counts, (past, last, _) = counted(tuple(reports))
     for d in range(2):
         top = past.events[0, d, 0]
-        assert (
-            top[4 + d] == 20
-            and top[5 - d] == 0
-            and top[0] == pytest.approx(20 * math.log1p(MOST / math.e))
-        )
+        assert top[4 + d] == 20 and top[5 - d] == 0
+        assert top[0] == pytest.approx(20 * math.log1p(MOST / math.e))
         assert "field b is" in words(counts, top, reports[d][0])
     assert (last.events == past.events).all() and past.seen[0] > 10
     assert words(counts, past.events[0, 0, 0], {}) == ""

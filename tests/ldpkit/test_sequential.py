@@ -117,10 +117,10 @@ def test_the_grid_holds_the_claim():
 
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_a_bound_is_wrong_as_rarely_as_promised(delta):
-    """An event on the edge of the claim: 1,500 audits of 2,000 pairs with alpha = .05, watched all
+    """An event on the edge of the claim: 600 audits of 2,000 pairs with alpha = .05, watched all
     the time. The bound exceeds the truth in all of them together as often as a binomial count with
     that rate allows at `P_MIN`; and not hardly ever."""
-    q, runs, wrong = 0.2, 1500, 0
+    q, runs, wrong = 0.2, 600, 0
     claim = 0.5 if delta else 1.0
     p = math.exp(claim) * q + delta
     draw = np.random.default_rng(2)
@@ -134,7 +134,7 @@ def test_a_bound_is_wrong_as_rarely_as_promised(delta):
 
 
 def test_declared_rates_are_as_fast_as_they_can_be():
-    """The mean of 400 audits is at most 15 % above the bound for any bet, up to 5 standard errors."""
+    """The mean of 150 audits is at most 15 % above the bound for any bet, up to 5 standard errors."""
     rates = (0.6, 0.1)
     event = Declared(lambda reports: reports == 1, "the report is 1", rates)
 
@@ -143,12 +143,12 @@ def test_declared_rates_are_as_fast_as_they_can_be():
 
     planned = SequentialAudit(Client(flip, 2, "value", 1.0), event, pair=(0, 1), alpha=0.05)
     low = -math.log(0.05) / betting.joint_growth(*rates, 1.0)
-    used = np.array([planned.run(seed)[0].reports for seed in range(400)])
+    used = np.array([planned.run(seed)[0].reports for seed in range(150)])
     error = 5 * used.std() / math.sqrt(used.size)
     assert low - error <= used.mean() <= 1.15 * low + error
     unknown = Declared(event.function, event.words)
     plain = SequentialAudit(Client(flip, 2, "value", 1.0), unknown, both=False, alpha=0.05)
-    found = [plain.run(seed)[0].reports for seed in range(100)]
+    found = [plain.run(seed)[0].reports for seed in range(50)]
     assert np.mean(found) <= 1.9 * -math.log(0.05) / betting.linear_growth(*rates, 1.0)[0] * 1.3
 
 

@@ -129,7 +129,7 @@ def test_delta_does_not_hide_what_is_in_the_clear():
     assert audit(rarely(0.01), 20_000, delta=0.05)[0] is None  # what delta allows
 
 
-RUNS = 16  # of each correct client
+RUNS = 10  # of each correct client
 
 
 @pytest.mark.parametrize("name", CORRECT)

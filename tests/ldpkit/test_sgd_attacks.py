@@ -51,9 +51,6 @@ def test_golden_rates_of_the_cosine_rule_and_epsilon_of_the_dummy_by_norm():
         assert found == approx(wanted, abs=1e-4), norm
         wanted = [2 * math.atanh(min(1, norm) * math.tanh(e / 2)) for e in GRID]
         assert found == approx(wanted), norm
-    for name in ("alpha", "trials"):
-        with pytest.raises(ValueError, match=f"{name} must"):
-            audit_gradient(LDPSGD(9, 1.0), dummy(9), **{name: 0})
 
 
 def test_rates_follow_norms_and_angle_and_the_lune_reaches_epsilon_at_every_angle():
@@ -117,11 +114,6 @@ def test_angles_are_exact_at_both_ends_and_the_dummy_needs_no_model():
     g = rng().normal(size=(3, 8)).astype(np.float32)
     assert np.array_equal(Pairs("x", g, -g).angles, [math.pi] * 3)
     assert Pairs("x", np.zeros((1, 3)), np.ones((1, 3))).angles[0] == math.pi
-    for first, second, message in [(np.ones(3), np.ones(3), "one shape"),
-                                   (np.ones((0, 3)), np.ones((0, 3)), "one shape"),
-                                   (np.ones((1, 3)), np.full((1, 3), -np.inf), "gradients must")]:  # fmt: skip
-        with pytest.raises(ValueError, match=message):
-            Pairs("x", first, second)
     pairs = dummy(9, 0.6)
     assert np.ptp(pairs.first) == 0 and np.linalg.norm(pairs.first) == approx(0.6)
     assert np.array_equal(pairs.first, -pairs.second) and pairs.name == "dummy"
@@ -146,15 +138,6 @@ def test_adversaries_craft_what_table_2_says(trained):
     for flip, wrong in (("next", (y[at] + 1) % 10), ("runner_up", runner_up)):
         second = label_flip(net, x, y, 40, rng(1), flip).second
         assert np.array_equal(second, net.gradients(x[at], wrong)), flip
-    with pytest.raises(ValueError, match="flip must"):
-        label_flip(net, x, y, 4, rng(1), "runner-up")
-    for count, craft, many, name in [
-        (1, benign, 5, "records"),
-        (0, gradient_flip, 5, "records"),
-        (9, label_flip, 0, "count"),
-    ]:
-        with pytest.raises(ValueError, match=f"{name} must"):
-            craft(net, x[:count], y[:count], many, rng())
 
 
 def test_random_wrong_labels_are_uniform_and_wrong():
@@ -243,10 +226,6 @@ def test_training_learns_with_and_without_noise():
         moved = nets.mlp([64, 10], rng(1))
         nets.train(moved, x, y, rounds=1, lr=0.5, rng=rng(2), clients=7, clip=clip)
         assert moved.theta == approx(net.theta - 0.5 * scale * step), clip
-    for name, bad in {"records": {"x": x[:0], "y": y[:0]}, "lr": {"lr": 0}, "rounds": {"rounds": -1},
-                      "clients": {"clients": 0}}.items():  # fmt: skip
-        with pytest.raises(ValueError, match=f"{name} must be"):
-            nets.train(net, **{"x": x, "y": y, "rounds": 1, "lr": 0.1, "rng": rng()} | bad)
 
 
 def test_expectation_spread_and_infinity_of_the_plugin_estimate():
@@ -300,16 +279,16 @@ def test_point_estimates_and_printed_bounds():
         assert lower_sides(9, 9, 500, 0.05, delta) < lower_sides(9, 9, 500, 0.05)
 
 
-@pytest.mark.parametrize("epsilon", GRID)  # a second or three each
-def test_bounds_hold_in_1000_seeded_runs(epsilon):
+@pytest.mark.parametrize("epsilon", GRID)
+def test_bounds_hold_in_300_seeded_runs(epsilon):
     """Misses are binomial with a probability of at most alpha: more than the tail below allows
     comes with P_MIN. The statistic has the expectation and the spread that are claimed."""
     alpha, m = 0.05, LDPSGD(9, epsilon)
     for theta, rule in [(math.pi, "cosine"), (1.5, "lune")]:
         pairs = crafted(9, theta, 1, 1)
-        found = [audit_gradient(m, pairs, rule, alpha=alpha, seed=s) for s in range(1000)]
+        found = [audit_gradient(m, pairs, rule, alpha=alpha, seed=s) for s in range(300)]
         misses = sum(r.lower > epsilon for r in found)
-        assert stats.binom.sf(misses - 1, 1000, alpha) > P_MIN, rule
+        assert stats.binom.sf(misses - 1, 300, alpha) > P_MIN, rule
         values = np.array([r.epsilon_emp for r in found])
         values, mean, sd = values[np.isfinite(values)], found[0].exact, found[0].exact_sd
         assert abs(values.mean() - mean) < 5 * sd / math.sqrt(len(values)), rule

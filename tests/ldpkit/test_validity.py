@@ -1,5 +1,5 @@
-"""No auditor's `lower` exceeds the truth more often than alpha: 1,000 seeded audits without any
-leak and 1,000 tight ones. The truth is what the event shows in the limit, where rates are known.
+"""No auditor's `lower` exceeds the truth more often than alpha: 500 seeded audits without any
+leak and 500 tight ones. The truth is what the event shows in the limit, where rates are known.
 More failures than a test allows have probability 1e-6, with fewer than 200 tests."""
 
 import math
@@ -37,7 +37,7 @@ from ldpkit.mechanisms import (
 )
 from ldpkit.mechanisms.base import MIN_EPSILON
 
-AUDITS, ALPHA = 1000, 0.2  # a large alpha leaves no room for a bound that fails twice as often
+AUDITS, ALPHA = 500, 0.2  # a large alpha leaves no room for a bound that fails twice as often
 
 
 def judge(failed, what):

@@ -53,18 +53,11 @@ open("three", "w").write("whole")
 """
 
 
-@pytest.mark.parametrize(
-    "at, how, status, left",
-    [
-        (1, "end", -9, {}),
-        (2, "end", -9, {"one": "whole"}),
-        (3, "end", -9, {"two": "whole"}),
-        (4, "torn", -9, {"three": '{"torn": [1, '}),
-        (4, "all", -9, {}),
-        (4, "full", 1, {}),
-        (5, "end", 0, {"three": "whole"}),
-    ],
-)
+@pytest.mark.parametrize("at, how, status, left", [
+    (1, "end", -9, {}), (2, "end", -9, {"one": "whole"}), (3, "end", -9, {"two": "whole"}),
+    (4, "torn", -9, {"three": '{"torn": [1, '}), (4, "all", -9, {}), (4, "full", 1, {}),
+    (5, "end", 0, {"three": "whole"}),
+])  # fmt: skip
 def test_every_write_is_counted_and_the_harm_done_at_the_one_that_is_meant(
     tmp_path, at, how, status, left
 ):

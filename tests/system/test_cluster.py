@@ -28,35 +28,12 @@ pytestmark = pytest.mark.xdist_group("cluster")  # one cluster serves all tests 
 
 ROOT = Path(__file__).parents[2]
 GRIDS = {
-    "audit": {
-        "mechanism": ["GRR", "OUE", "OLH"],
-        "k": [5],
-        "epsilon": [0.5, 2.0],
-        "trials": [500],
-        "faithful": [False, True],
-    },
-    "kv": {
-        "mechanism": ["PCKV-UE", "PCKV-GRR"],
-        "k": [2, 3],
-        "epsilon": [1.0],
-        "trials": [10000],
-        "runs": [2],
-    },
-    "rad": {
-        "mechanism": ["GRR", "SS", "OUE"],
-        "k": [4, 8],
-        "epsilon": [1.0],
-        "trials": [100],
-        "faithful": [False, True],
-    },
-    "gradient": {
-        "adversary": ["dummy"],
-        "epsilon": [1.0, 4.0],
-        "dimension": [60, 80],
-        "trials": [50],
-    },
+    "audit": {"mechanism": ["GRR", "OUE", "OLH"], "k": [5], "epsilon": [0.5, 2.0], "trials": [500], "faithful": [False, True]},
+    "kv": {"mechanism": ["PCKV-UE", "PCKV-GRR"], "k": [2, 3], "epsilon": [1.0], "trials": [10000], "runs": [2]},
+    "rad": {"mechanism": ["GRR", "SS", "OUE"], "k": [4, 8], "epsilon": [1.0], "trials": [100], "faithful": [False, True]},
+    "gradient": {"adversary": ["dummy"], "epsilon": [1.0, 4.0], "dimension": [60, 80], "trials": [50]},
     "shuffle": {"epsilon": [1.0, 2.0], "clients": [1000], "trials": [50, 100]},
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -217,10 +194,8 @@ def test_an_address_without_a_scheduler_is_refused(call, here):
     with pytest.raises(ConnectionError, match="within 0.5 s"):
         executors.connect(f"tcp://127.0.0.1:{port}", timeout=0.5)
     status, out, err = call("sweep sweep.yml --scheduler nonsense")
-    assert (status, out) == (
-        4,
-        "",
-    ) and "no Dask scheduler answers at nonsense within 5 s (missing port number" in err
+    assert (status, out) == (4, "")
+    assert "no Dask scheduler answers at nonsense within 5 s (missing port number" in err
     assert [path.name for path in here.iterdir()] == ["sweep.yml"]
 
 
@@ -344,10 +319,8 @@ def test_failed_cells_give_status_4_and_the_same_command_computes_only_them(
     status, out, err = call("sweep sweep.yml --workers 1")
     assert (status, err) == (4, "ldpkit: cell {'x': 1} failed: ArithmeticError: no half of 1\n")
     assert out.startswith("2 of 3 cells finished, 2 rows in sweep.csv")
-    assert (
-        pd.read_csv("sweep.csv")["x"].tolist() == [0, 2]
-        and len(list(Path("sweep.cells").iterdir())) == 2
-    )
+    assert pd.read_csv("sweep.csv")["x"].tolist() == [0, 2]
+    assert len(list(Path("sweep.cells").iterdir())) == 2
 
 
 def test_numbers_in_scientific_notation_are_numbers(call, here):
@@ -422,11 +395,8 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], k: [4], epsilon: [1]}\n"
 def test_a_bad_file_is_one_line_and_status_2_and_leaves_nothing(call, here, text, message):
     config(here, text)
     status, out, err = call("sweep sweep.yml")
-    assert (
-        (status, out, err.count("\n")) == (2, "", 1)
-        and err.startswith("ldpkit: sweep.yml: ")
-        and message in err
-    )
+    assert (status, out, err.count("\n")) == (2, "", 1) and err.startswith("ldpkit: sweep.yml: ")
+    assert message in err
     assert [path.name for path in here.iterdir()] == ["sweep.yml"]
 
 
@@ -442,12 +412,9 @@ def test_bad_options_are_one_line_and_status_2(call, here, text, message):
 
 
 FOREIGN = {
-    "sweep.yml": None,
-    "grid.csv": "k,epsilon\n1,2\n",
-    "notes.txt": "one line\n",
-    "picture.png": b"\x89PNG\r\n\x1a\n\xff\xfe",
-    "device": "a pipe",
-}
+    "sweep.yml": None, "grid.csv": "k,epsilon\n1,2\n", "notes.txt": "one line\n",
+    "picture.png": b"\x89PNG\r\n\x1a\n\xff\xfe", "device": "a pipe",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("way", ["relative", "absolute", "option"])

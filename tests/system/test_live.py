@@ -56,15 +56,10 @@ def test_what_a_cell_started_ends_with_its_kernel(end, tmp_path):
     assert not asyncio.run(scene())
 
 
-@pytest.mark.parametrize(
-    "option, value, within",
-    [
-        ("port", "0", "1<=x<=65535"),
-        ("port", "-1", "1<=x<=65535"),
-        ("port", "65536", "1<=x<=65535"),
-        ("idle", "0", "x>=1"),
-    ],
-)
+@pytest.mark.parametrize("option, value, within", [
+    ("port", "0", "1<=x<=65535"), ("port", "-1", "1<=x<=65535"), ("port", "65536", "1<=x<=65535"),
+    ("idle", "0", "x>=1"),
+])  # fmt: skip
 def test_an_option_out_of_range_is_named_with_its_range_and_status_two(
     option, value, within, monkeypatch, capsys
 ):

@@ -95,11 +95,8 @@ def test_the_workflow_signs_all_that_it_adds_to_a_release_and_runs_nothing_where
     signing = [name for name, job in jobs.items() if "attestations" in job.get("permissions", {})]
     assert signing == ["archive"]
     archive, build = jobs["archive"], jobs["build"]["steps"]
-    assert archive["permissions"]["id-token"] == "write" and archive["needs"] == [
-        "check",
-        "build",
-        "everything",
-    ]
+    assert archive["permissions"]["id-token"] == "write"
+    assert archive["needs"] == ["check", "build", "everything"]
     steps = archive["steps"]
     used = [step.get("uses", "").partition("@")[0] for step in steps]
     assert "actions/checkout" not in used
@@ -202,33 +199,24 @@ def test_a_phrase_of_a_letter_is_found_in_whatever_form_it_stands(kept, tmp_path
     assert release.found(release.letters(), site) == []
 
 
-@pytest.mark.parametrize(
-    "sent, published, said",
-    [
-        ("null", "false", "not sent"),
-        ("2026-11-01", "false", "sent 2026-11-01, 1 days left"),
-        ("2026-10-31", "false", "sent 2026-10-31, 90 days are over"),
-        ("null", "true", "published"),
-    ],
-)
+@pytest.mark.parametrize("sent, published, said", [
+    ("null", "false", "not sent"),
+    ("2026-11-01", "false", "sent 2026-11-01, 1 days left"),
+    ("2026-10-31", "false", "sent 2026-10-31, 90 days are over"),
+    ("null", "true", "published"),
+])  # fmt: skip
 def test_a_letter_says_how_many_days_are_left(kept, sent, published, said):
     (kept / "faulty.md").write_text(LETTER.format(published=published, sent=sent))
     assert release.letters()[0].state(datetime.date(2027, 1, 29)) == said
 
 
-@pytest.mark.parametrize(
-    "change, said",
-    [
-        (("sent: 2026-11-01\n", ""), "must say published, sent, release, clients, words"),
-        (("sent: 2026-11-01", "sent: soon"), "sent cannot be 'soon'"),
-        (
-            ("sent: 2026-11-01", "sent: 2026-11-01 12:00:00"),
-            "sent cannot be datetime.datetime(2026",
-        ),
-        (("published: false", "published: no idea"), "published cannot be 'no idea'"),
-        (("words: ['a wooden_coin betrays']", "words: []"), "words cannot be []"),
-    ],
-)
+@pytest.mark.parametrize("change, said", [
+    (("sent: 2026-11-01\n", ""), "must say published, sent, release, clients, words"),
+    (("sent: 2026-11-01", "sent: soon"), "sent cannot be 'soon'"),
+    (("sent: 2026-11-01", "sent: 2026-11-01 12:00:00"), "sent cannot be datetime.datetime(2026"),
+    (("published: false", "published: no idea"), "published cannot be 'no idea'"),
+    (("words: ['a wooden_coin betrays']", "words: []"), "words cannot be []"),
+])  # fmt: skip
 def test_a_letter_that_cannot_be_read_ends_a_release(kept, change, said):
     path = kept / "faulty.md"
     path.write_text(path.read_text().replace(*change))

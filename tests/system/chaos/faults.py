@@ -3,9 +3,9 @@ run goes on undisturbed and ends with the bytes of one that was never disturbed.
 
 import json
 import random
-import re
 import shutil
 import tempfile
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -38,12 +38,13 @@ def warm() -> None:
     from ldpkit import cli, sweep
     from ldpkit.auditors import Audit
     from ldpkit.mechanisms import GRR
-    from ldpkit.sequential import SequentialAudit
+    from ldpkit.sequential import SequentialAudit, loop
 
     cli.commands()
     given = {"mechanism": "GRR", "k": 5, "epsilon": 1, "attack": "tight", "trials": 300}
     with tempfile.TemporaryDirectory() as store:
         sweep.sweep(Audit.cell, [given], seed=1, workers=1, store=store)
+    loop.time = types.SimpleNamespace(perf_counter=lambda: 0.0)  # an audit's seconds are no result
     SequentialAudit(GRR(5, 1.0), "tight", trials=300).run()
 
 
@@ -138,7 +139,7 @@ def _audit(seed: int, n: int, folder: Path) -> dict[str, object]:
         parts = [(place / name).read_text() for name in ("kept.state", "kept.html")]
         if left := [path.name for path in place.iterdir() if path.name.startswith(".")]:
             return f"left behind: {left}"
-        return re.sub(r'("seconds": |Time</th><td>|"check": ")[\w.-]+', r"\1-", "".join(parts))
+        return "".join(parts)
 
     wanted = {}
     for name, calls in (("first", [first]), ("more", [first, more])):

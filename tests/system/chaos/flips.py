@@ -12,8 +12,6 @@ from . import Ended, Tally, builder, differences, finish, forked, small_book
 from .faults import KEPT, warm
 
 KERNEL = """
-from ldpkit import compiled
-
 def weigh(x, y):
     return 2.5 * x + y
 """
@@ -98,9 +96,6 @@ def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
         shutil.copy(folder / "state" / "kept.state", work)
         os.chdir(work)
         sys.argv[1:] = ["resume", "kept.state", "--trials", "4000", "--json"]
-        from ldpkit.sequential import loop
-
-        loop.time = _Still  # its seconds are no result
         main()
 
     def kept() -> None:
@@ -123,12 +118,6 @@ def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
         _flips(tally, n, folder / place, call, folder, said)
         rows.append(tally.row())
     return rows
-
-
-class _Still:
-    """A clock that stands."""
-
-    perf_counter = staticmethod(lambda: 0.0)
 
 
 def run_built(seed: int, n: int, folder: Path, again: int = 1) -> list[dict[str, object]]:
@@ -170,12 +159,8 @@ def run_built(seed: int, n: int, folder: Path, again: int = 1) -> list[dict[str,
     rows = []
     for what, call, files in (
         ("flipped bit of executed pages", executed, sorted((kept / "executed").rglob("*.*"))),
-        (
-            "flipped bit of the site",
-            site,
-            [kept / "site.json", *sorted((kept / "html").rglob("*.*"))],
-        ),
-    ):
+        ("flipped bit of the site", site, [kept / "site.json", *sorted((kept / "html").rglob("*.*"))]),
+    ):  # fmt: skip
         tally = Tally(what, seed)
         files = [path for path in files if path.is_file() and path.stat().st_size]
         if (found := forked(call, folder / "book")).status or "again" in found.out:

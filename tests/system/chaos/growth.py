@@ -1,5 +1,4 @@
-"""What piles up, and what happens where nothing fits: edits, long names, full disks, closed
-streams."""
+"""What happens where nothing fits: long names, full disks, closed streams."""
 
 import contextlib
 import os
@@ -12,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from . import ROOT, Tally, builder, command_line, environment, finish, forked, small_book
+from . import ROOT, Tally, builder, command_line, finish, forked, small_book
 from .faults import KEPT, warm
 
 LONG = "a temporary folder with a name that is as long as some systems make them "
@@ -27,9 +26,8 @@ COMMANDS = ["audit --mechanism GRR --k 5 --epsilon 1 --trials 100 --json", "list
 
 
 def run(seed: int, n: int, folder: Path) -> Iterator[dict[str, object]]:
-    """Make `n` edits; run with long names, on full disks, and into streams that take nothing."""
+    """Run with long names, on `n` full disks, and into streams that take nothing."""
     warm()
-    yield _edits(seed, n, folder)
     yield _streams(seed)
     yield _full(seed, n, folder)
     tally = Tally("folder for temporary files with a long name", seed)
@@ -40,32 +38,6 @@ def run(seed: int, n: int, folder: Path) -> Iterator[dict[str, object]]:
     problem = problem or f"left behind: {list(place.iterdir())}" * any(place.iterdir())
     tally.add("wrong" if problem else "harmless", 1, problem)
     yield tally.row()
-
-
-def _edits(seed: int, n: int, folder: Path) -> dict[str, object]:
-    """Edit the package and use it: stored cells and machine code of old sources go."""
-    tally, root = Tally("edit of the package", seed), small_book(folder / "edited")
-    code = (
-        "import sys; sys.path[:0] = ['book']; import helper; helper.table(3, 1);"
-        " import build, execute; build.prune(execute.Project('.'))"
-    )
-    for number in range(1, n + 1):
-        with (root / "ldpkit" / "compiled.py").open("a") as source:
-            source.write(f"# edit {number}\n")
-        problem = finish(root, [sys.executable, "-c", code], folder / "log")
-        cells = len(list((root / "_build" / "sweeps").iterdir()))
-        versions = len(list((root / "_build" / "cache" / "ldpkit" / "numba").iterdir()))
-        if cells != 3 * min(number, 4) or versions != min(number, 16):
-            problem += f"{cells} stored cells, machine code of {versions} sources"
-        tally.add("wrong" if problem else "harmless", number, problem)
-    said = subprocess.run(
-        [sys.executable, "-m", "ldpkit", "cache", "--clear"],
-        cwd=root, env=environment(root), capture_output=True, text=True,
-    ).stdout  # fmt: skip
-    left = [p for p in (root / "_build").rglob("*") if p.is_file() and p.name != "ready"]
-    if said.count("removed from") != 2 or f"{cells} files" not in said or left:
-        tally.add("wrong", n + 1, f"cleared: {said} left {left[:3]}")
-    return tally.row()
 
 
 def _gone() -> None:
