@@ -29,9 +29,9 @@ from .tallies import (  # fmt: skip
     absorb,
     count,
     cut,
+    empty_tables,
     offer,
     rank,
-    tables,
 )
 
 __all__ = ["NUMBER", "TOP", "VALUES", "Counts"]
@@ -86,7 +86,7 @@ class Counts:
         self.inputs, self.size, self.rare, self.records = inputs, size, 0, 0
         self.repeated, self.first = np.ones(inputs, bool), np.zeros(inputs, np.uint64)
         self._offered = 0  # number of reports, also of those that were not counted
-        self.paths, self.table = tables(values, inputs)
+        self.paths, self.table = empty_tables(values, inputs)
         self.reports = np.zeros((2, inputs), np.int64)
         self._signs = np.zeros((inputs, ROWS, SIGNED), np.int8)
         self.blocks, none = 0, np.zeros((2, inputs, 1, 4 + inputs))

@@ -16,8 +16,8 @@ from .records import ODD, REAL, TYPES, mix
 
 __all__ = [
     "AGREE", "BINS", "CATEGORY", "DIFFER", "IS", "KEPT", "MOST", "ONE", "PRESENT", "SIGNED",
-    "SLOTS", "TYPE", "ZERO", "absorb", "count", "cut", "enter", "happens", "offer", "promise",
-    "rank", "spread", "stake", "tables",
+    "SLOTS", "TYPE", "ZERO", "absorb", "count", "cut", "empty_tables", "enter", "happens", "offer",
+    "promise", "rank", "spread", "stake",
 ]  # fmt: skip
 
 SLOTS, WAYS, DOOR, MISSED = 1 << 15, 8, 1 << 21, 1 << 20
@@ -53,7 +53,7 @@ the numbers of the categories that are bet on, and 0 for others.
 """
 
 
-def tables(values: int, inputs: int) -> tuple[Any, Any]:
+def empty_tables(values: int, inputs: int) -> tuple[Any, Any]:
     """Return empty tables for paths, and for so many categories, a power of two."""
     none, n = np.empty(0, np.int64), 4 * SLOTS
     paths = Paths(
