@@ -251,8 +251,8 @@ class PM(NumberOracle, exact=True):
 
     .. warning::
        This holds for real numbers. The last digits of doubles reveal more, see the book's page on
-       floating point. Therefore round reports by `~ldpkit.mechanisms.histogram.rounded` before you
-       send them.
+       floating point. Therefore round reports by `rounded` of `ldpkit.mechanisms.histogram` before
+       you send them.
     """
 
     epsilon: Epsilon
