@@ -439,13 +439,19 @@ def _remembered(run: "Run", event: str) -> Iterator[tuple[int, Array]]:
 
     A report of this input counts 1 if it shows the event, and -1 with the input that it is compared
     with, less the mean. Coins choose the inputs, so that a change that is alike for both is no
-    cause. Only reports that the models remember are known. The number of the first comes before.
+    cause. Only reports that are remembered without a gap are known. The number of the first comes
+    before.
     """
     late = event.startswith(_LATE)
     found = run.screens[late].leading() if run.screens else None
     if found is not None and found[0] == run.leading:
         scores = next(player for player in run.wealth.players if isinstance(player, Scores))
-        memory = Records.joined(scores._parts)
+        # between what was learned and what came since, reports may have been forgotten
+        whole = sum(part.sides.size for part in scores._parts) == run.rounds
+        parts = scores._parts if whole else scores._parts[1:]
+        if not parts:
+            return
+        memory = Records.joined(parts)
         (one, other), sides = found[1], np.roll(memory.sides, late)
         own, shown = (sides == one).astype(int) - (sides == other), found[0].among(memory)
         yield run.rounds - sides.size, (shown - shown.mean()) * own
