@@ -400,7 +400,7 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
     bar = tqdm(total=len(todo), desc="notebooks", disable=None, leave=False)
     # one process executes one notebook: the environment of its kernel is its own
     context = get_context("forkserver")
-    context.set_forkserver_preload(list(kernels.PREPARED))
+    context.set_forkserver_preload(["ldpbook.prepared"])
     cores = executors.count(None)
     jobs = max(1, min(jobs or cores, len(todo)))
     share = (max(1, cores // jobs),)

@@ -1,7 +1,8 @@
 """Start the kernel of a page as a copy of a process that has already imported what most pages import.
 
 A kernel of its own process pays about two seconds of imports before the first line of its page. The processes that execute pages are
-copies of one prepared process (the `forkserver` of `ldpbook.execute`), and so are the kernels that they start.
+copies of one prepared process (the `forkserver` of `ldpbook.execute`, after it has imported `ldpbook.prepared`), and so are the kernels
+that they start.
 """
 
 import atexit
@@ -15,10 +16,6 @@ import traceback
 import weakref
 from multiprocessing import process
 from typing import Any, NoReturn
-
-PREPARED = ("ipykernel.kernelapp", "myst_nb", "ldpbook.claims", "ldpbook.paper_audits", "ldpbook.paper_values", "ldpbook.plots",
-            "ldpbook.stored", "ldpkit.auditors", "ldpkit.mechanisms", "papermill", "scipy.stats")  # fmt: skip
-"""Modules that the prepared process imports."""
 
 
 class Kernel(subprocess.Popen[bytes]):
