@@ -11,16 +11,14 @@ from typing import Any
 import click
 
 from .. import __version__, attacks, betting, checks, stats
-from ..auditors.report_html import OPENING, counted, leading, page
+from ..auditors.report_html import OPENING, page
 from ..auditors.result import PairResult, Row
 from ..digests import digest, replace, replaceable
 from ..mechanisms import Client
 from ..sequential import SequentialAudit
 from ..sequential.loop import Run
-from ..sequential.result import SequentialResult
 from ..stats import epsilon_buehler
 from .options import (
-    Line,
     as_json,
     claims,
     cli,
@@ -127,7 +125,7 @@ def sure(words: Row, as_json: bool, strict: bool, begun: Run | None = None) -> i
     if save:
         _keep(save, words, run)
     show(result, words, "--until-sure")
-    return conclude([(result, _table(result))], as_json, strict)
+    return conclude([result], as_json, strict)
 
 
 def writable(words: Row) -> None:
@@ -163,31 +161,6 @@ def _repeat(words: Row, *flags: str) -> str:
                     *map(str, () if given is True else parts),
                 ]
     return shlex.join(command)
-
-
-def _table(result: SequentialResult) -> list[Line]:
-    claim, bound = result.claimed, stats.down(result.lower)
-    if result.curve is not None:
-        claim += f", which implies epsilon = {result.claim:g}"
-        bound = f"mu = {stats.down(result.mu_lower)}" if result.mu_lower else "none"
-    e_value = "nothing is claimed" if result.e_value is None else f"{result.e_value:.4g}"
-    origin = "all reports real" if result.faithful else "sampled from the exact distribution"
-    return [
-        ("mechanism", result.mechanism),
-        ("claim", f"{claim}, delta = {result.delta:g}"),
-        ("attack", f"{result.attack}, {origin}"),
-        ("event", result.event),
-        *([("cause", result.cause)] if result.cause else []),
-        ("pair", f"{leading(result)}, one of {result.questions} bets"),
-        ("reports", f"{result.reports:,} per input"),
-        ("asked", ", ".join(f"{n:,}" for n in result.asked) + " reports, by input"),
-        ("counts", counted(result.counts)),
-        ("rates", ", ".join(f"{key} = {value:.6f}" for key, value in result.rates.items())),
-        ("e-value", f"{e_value} (a violation from {1 / result.alpha:g} on)"),
-        ("lower", f"{bound} at level {result.level}, at all times"),
-        ("stopped", result.stopped),
-        ("seconds", f"{result.seconds:.2f}"),
-    ]
 
 
 @cli.command()
