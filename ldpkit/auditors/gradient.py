@@ -32,10 +32,6 @@ __all__ = [
 ]
 # fmt: on
 
-MAX_TRIALS = 10**9
-"""Largest number of trials with both inputs together."""
-
-
 _CELLS = 2**21  # coordinates held in memory at once when real reports are made
 
 
@@ -181,7 +177,7 @@ class ErrorsAudit(Auditor):
     """Base of the audits by the error rates of a rule."""
 
     _: KW_ONLY
-    trials: Annotated[int, checks.rule(checks.integer, 1, MAX_TRIALS // 2)] = 500
+    trials: Annotated[int, checks.rule(checks.integer, 1, 10**9 // 2)] = 500
     faithful: checks.Flag = False
 
     def judged(

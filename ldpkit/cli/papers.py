@@ -9,9 +9,7 @@ from .. import refine as refinement
 from ..attacks import MaximalGain
 from ..attacks.gradient import ADVERSARIES, RULES
 from ..auditors import GradientAudit, KVAudit, ShuffleAudit, count_ratio, kv
-from ..auditors.calibration import CALIBRATED
-from ..auditors.calibration import calibrate as run_calibrate
-from ..auditors.rad import PROTOCOLS, epsilon_interval, rad_result, rad_uniform
+from ..auditors import rad as reconstruction
 from ..auditors.result import Row, finite
 from ..checks import integer, need, one_of
 from ..mechanisms import GRADIENT, KEY_VALUE, PCKVUE, PrivKV
@@ -118,13 +116,13 @@ def audit_shuffle(seed: int, strict: bool, as_json: bool, **words: Word) -> int:
 
 @cli.command()
 @options(
-    rad_result,
-    epsilon_interval,
+    reconstruction.rad_result,
+    reconstruction.epsilon_interval,
     only=("protocol", "m", "claim", "delta", "successes", "reports", "alpha"),
     protocol={
         "flag": "--mechanism",
         "metavar": "NAME",
-        "help": f"The protocol that makes the reports, one of {', '.join(PROTOCOLS)}.",
+        "help": f"Protocol that makes the reports, one of {', '.join(reconstruction.PROTOCOLS)}.",
     },
     claim={
         "flag": "--epsilon",
@@ -152,14 +150,18 @@ def rad(
     if successes is None or reports is None:
         return _exact_rad(protocol, m, claim, as_json)
     words["claim"] = math.inf if claim is None else claim
-    return conclude([rad_result(successes, reports, m, protocol, **words)], as_json, strict)
+    return conclude(
+        [reconstruction.rad_result(successes, reports, m, protocol, **words)], as_json, strict
+    )
 
 
 def _exact_rad(name: str | None, m: int, epsilon: float | None, as_json: bool) -> int:
     if name is None or epsilon is None:
         raise click.UsageError("give --mechanism and --epsilon, or --successes and --reports")
-    protocol = PROTOCOLS[one_of("mechanism", name, PROTOCOLS)](m, epsilon)
-    exact = rad_uniform(protocol)
+    protocol = reconstruction.PROTOCOLS[one_of("mechanism", name, reconstruction.PROTOCOLS)](
+        m, epsilon
+    )
+    exact = reconstruction.rad_uniform(protocol)
     rates = {"rad": exact, "success_rate": exact + 1 / m}
     lines = [
         ("mechanism", f"{name} (m = {m}, epsilon = {protocol.epsilon:g})"),
@@ -172,11 +174,14 @@ def _exact_rad(name: str | None, m: int, epsilon: float | None, as_json: bool) -
 
 
 @cli.command()
-@options(run_calibrate, mechanism={"metavar": "NAME", "help": f"One of {', '.join(CALIBRATED)}."})
+@options(
+    reconstruction.calibrate,
+    mechanism={"metavar": "NAME", "help": f"One of {', '.join(reconstruction.CALIBRATED)}."},
+)
 @as_json
 def calibrate(mechanism: str, knowledge: str, as_json: bool, **words: Word) -> int:
     """Find the least noise that keeps an accepted risk."""
-    found = run_calibrate(mechanism, knowledge=knowledge, **words)
+    found = reconstruction.calibrate(mechanism, knowledge=knowledge, **words)
     unit = "clipping norms on the summed gradients" if mechanism == "dpsgd" else "the query's unit"
     texts = {
         "epsilon": "any: the risk is never reached" if found.epsilon == math.inf else "{:.6f}",

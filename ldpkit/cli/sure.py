@@ -151,10 +151,8 @@ def _repeat(words: Row, *flags: str) -> str:
     """Return the command that repeats the audit."""
     command = ["ldpkit", "audit", *flags]
     for name, value in words.items():
-        if name in ("html", "save"):
-            continue
         for given in value if name in ("attack", "pair") else [value]:
-            if given not in (None, False, ""):
+            if name not in ("html", "save") and given not in (None, False, ""):
                 parts = given if isinstance(given, (list, tuple)) else [given]
                 command += [
                     f"--{name.replace('_', '-')}",

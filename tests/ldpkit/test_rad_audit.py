@@ -11,8 +11,8 @@ from laws import P_MIN, RAD, binomial_p, same_rate_p
 from scipy import stats
 
 from ldpkit.auditors import audit, calibrate, expected, rad_audit, rad_result
-from ldpkit.auditors.calibration import CALIBRATED
 from ldpkit.auditors.rad import (
+    CALIBRATED,
     PROTOCOLS,
     epsilon_interval,
     invert_blackbox,
