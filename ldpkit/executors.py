@@ -128,8 +128,8 @@ class Processes(ThreadPoolExecutor):
 
     def __init__(self, workers: int, folders: Sequence[str] = ()) -> None:
         super().__init__(checks.integer("workers", workers, 1))
-        self._folders, self._own = folders, threading.local()  # the worker of each thread
-        self._made: list[tuple[Any, list[Connection]]] = []
+        self._folders = folders
+        self._workers: dict[int, tuple[Any, list[Connection]]] = {}  # by the thread that feeds it
         atexit.register(self.shutdown, kill=True)
 
     def submit(  # type: ignore[override]  # it takes a limit, too
@@ -144,10 +144,10 @@ class Processes(ThreadPoolExecutor):
         return super().submit(self._compute, cloudpickle.dumps((fn, args, kwargs)), limit)
 
     def _compute(self, call: bytes, limit: float | None) -> Any:
-        if not hasattr(self._own, "worker"):
-            self._own.worker = launch("executors.serve(*sys.argv[1:])", *self._folders)
-            self._made.append(self._own.worker)
-        process, [pipe] = self._own.worker
+        thread = threading.get_ident()
+        if thread not in self._workers:
+            self._workers[thread] = launch("executors.serve(*sys.argv[1:])", *self._folders)
+        process, [pipe] = self._workers[thread]
         try:
             pipe.send_bytes(call)
             text = pipe.recv_bytes()
@@ -157,9 +157,7 @@ class Processes(ThreadPoolExecutor):
                     raise TimeoutError(f"not finished within {limit:g} s")
                 text = pipe.recv_bytes()
         except (EOFError, OSError) as error:
-            self._made.remove(self._own.worker)
-            del self._own.worker
-            end(process, [pipe])
+            end(*self._workers.pop(thread))
             if isinstance(error, TimeoutError):
                 raise
             raise BrokenExecutor(
@@ -179,13 +177,13 @@ class Processes(ThreadPoolExecutor):
         """
         super().shutdown(wait=wait and not kill, cancel_futures=cancel_futures or kill)
         if kill:  # then the threads that feed the processes end too
-            for process, _ in list(self._made):
+            for process, _ in list(self._workers.values()):
                 process.kill()
             super().shutdown()
         if wait or kill:
             atexit.unregister(self.shutdown)
-            while self._made:
-                end(*self._made.pop())
+            while self._workers:
+                end(*self._workers.popitem()[1])
 
 
 def serve(*given: str) -> None:
@@ -211,8 +209,9 @@ def serve(*given: str) -> None:
                 answer = cloudpickle.dumps((False, error))
                 pickle.loads(answer)
             except Exception:  # an error that cannot travel
-                told = RuntimeError(f"{type(error).__name__}: {error}")
-                answer = cloudpickle.dumps((False, told))
+                answer = cloudpickle.dumps(
+                    (False, RuntimeError(f"{type(error).__name__}: {error}"))
+                )
         pipe.send_bytes(answer)
 
 

@@ -129,11 +129,6 @@ class SweepError(RuntimeError):
 Outcome: TypeAlias = tuple[int, Callable[[], str]]
 
 
-def _here(jobs: dict[int, Job]) -> Generator[Outcome, None, None]:
-    """Yield the number of each job, and a function that computes it in this process."""
-    yield from ((i, functools.partial(_run, *job)) for i, job in jobs.items())
-
-
 def _there(
     jobs: dict[int, Job], pool: Executor, limit: float | None
 ) -> Generator[Outcome, None, None]:
@@ -276,7 +271,8 @@ def sweep(
     save(True)
     own = executors.local(workers) if executor is None and (workers > 1 or limit) and jobs else None
     pool = executor or own
-    outcomes = _there(jobs, pool, limit) if pool else _here(jobs)
+    here = ((i, functools.partial(_run, *job)) for i, job in jobs.items())
+    outcomes = _there(jobs, pool, limit) if pool else here
     failures: dict[int, Exception] = {}
 
     def known() -> str:
