@@ -297,9 +297,19 @@ class RADAudit(Auditor):
             )
         else:
             successes = int(rng.binomial(self.trials * m, success_rate(mechanism)))
-        fields = {"seed": seed, "faithful": self.faithful, "seconds": time.perf_counter() - start}
-        fields |= {"claim": mechanism.epsilon, "alpha": self.alpha}
-        return [rad_result(successes, self.trials * m, m, protocol, **fields)]
+        return [
+            rad_result(
+                successes,
+                self.trials * m,
+                m,
+                protocol,
+                claim=mechanism.epsilon,
+                alpha=self.alpha,
+                seed=seed,
+                faithful=self.faithful,
+                seconds=time.perf_counter() - start,
+            )
+        ]
 
 
 def rad_audit(

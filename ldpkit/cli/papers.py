@@ -8,10 +8,10 @@ import click
 from .. import refine as refinement
 from ..attacks import MaximalGain
 from ..attacks.gradient import ADVERSARIES, RULES
-from ..auditors import GradientAudit, KVAudit, ShuffleAudit, count_ratio, kv
+from ..auditors import GradientAudit, KVAudit, RADAudit, ShuffleAudit, count_ratio, kv
 from ..auditors import rad as reconstruction
 from ..auditors.result import Row, finite
-from ..checks import integer, need, one_of
+from ..checks import integer, need
 from ..mechanisms import GRADIENT, KEY_VALUE, PCKVUE, PrivKV
 from ..mechanisms.cpp import CPP
 from ..refine import front
@@ -147,29 +147,21 @@ def rad(
     """Print the exact reconstruction advantage of a protocol, or bound epsilon by counts."""
     need((successes is None) == (reports is None), "--successes and --reports belong together")
     m = integer("m", m, 2)
-    if successes is None or reports is None:
-        return _exact_rad(protocol, m, claim, as_json)
-    words["claim"] = math.inf if claim is None else claim
-    return conclude(
-        [reconstruction.rad_result(successes, reports, m, protocol, **words)], as_json, strict
-    )
-
-
-def _exact_rad(name: str | None, m: int, epsilon: float | None, as_json: bool) -> int:
-    if name is None or epsilon is None:
+    if successes is not None and reports is not None:
+        words["claim"] = math.inf if claim is None else claim
+        result = reconstruction.rad_result(successes, reports, m, protocol, **words)
+        return conclude([result], as_json, strict)
+    if protocol is None or claim is None:
         raise click.UsageError("give --mechanism and --epsilon, or --successes and --reports")
-    protocol = reconstruction.PROTOCOLS[one_of("mechanism", name, reconstruction.PROTOCOLS)](
-        m, epsilon
-    )
-    exact = reconstruction.rad_uniform(protocol)
+    exact = reconstruction.rad_uniform(RADAudit.target(protocol, k=m, epsilon=claim))
     rates = {"rad": exact, "success_rate": exact + 1 / m}
     lines = [
-        ("mechanism", f"{name} (m = {m}, epsilon = {protocol.epsilon:g})"),
+        ("mechanism", f"{protocol} (m = {m}, epsilon = {claim:g})"),
         ("RAD", f"{exact:.8f}"),
         ("success", f"{exact + 1 / m:.8f}, of which {1 / m:.8f} by chance"),
     ]
     verdict = "No attack has a larger advantage at a uniform prior without side knowledge."
-    row = {"mechanism": name, "m": m, "epsilon": protocol.epsilon, **rates}
+    row = {"mechanism": protocol, "m": m, "epsilon": claim, **rates}
     return write(row, lines, verdict, as_json)
 
 

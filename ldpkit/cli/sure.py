@@ -201,14 +201,10 @@ def resume(
 
 
 def _kept(file: Path) -> Row:
-    """Read an audit that was kept, and refuse any other file by its beginning."""
-    with file.open(encoding="utf-8") as lines:
-        opening = lines.read(len(_OPENING))
-        checks.need(opening == _OPENING, f"it does not begin with {_OPENING}")
-        kept: Row = json.loads(opening + lines.read())
-    release = kept["ldpkit"]
+    """Read an audit that was kept, and refuse any other file."""
+    kept: Row = json.loads(file.read_text(encoding="utf-8"))
+    release, check = kept["ldpkit"], kept.pop("check")  # the digest of all other entries
     checks.need(release == __version__, f"ldpkit {release} kept it, and this is {__version__}")
-    check = kept.pop("check")  # the digest of all other entries
     checks.need(check == digest(kept), "it was changed")
     return kept
 
@@ -247,8 +243,10 @@ def plan(
         checks.need(suspected is not None, "--mechanism needs the epsilon that is --suspected")
         target = mechanism_of(mechanism, own | {"epsilon": suspected})
         rates = attacks.make(attack).choose(target, 10**6, stats.tail_mass(alpha)).rates(target)
-        unknown = f"mechanism must have known rates of the attack {attack}, got {mechanism}"
-        checks.need(rates is not None, unknown)
+        checks.need(
+            rates is not None,
+            f"mechanism must have known rates of the attack {attack}, got {mechanism}",
+        )
     p, q = (checks.real(name, r, 0, 1) for name, r in zip(("tpr", "fpr"), rates))
     growth, goal = betting.joint_growth(p, q, claim, delta), -math.log(alpha)
     growth = growth if growth > 1e-12 else 0.0  # rounding alone may reach this
@@ -304,7 +302,8 @@ def bound(tp: int, fp: int, trials: int, alpha: float, delta: float, as_json: bo
         ),
     ]
     if sharper is not None:
-        both = f"{stats.down(sharper, 6)} at the same level, from both counts together"
-        lines.append(("sharper", both))
+        lines.append(
+            ("sharper", f"{stats.down(sharper, 6)} at the same level, from both counts together")
+        )
     verdict = f"With {stats.confidence(alpha)} confidence epsilon is at least {stats.down(best)}."
     return write(row, lines, verdict, as_json)
