@@ -109,11 +109,6 @@ class Progress:
             if self._bar is not None:
                 self._bar.set_postfix_str(text, refresh=False)
 
-    @property
-    def shown(self) -> bool:
-        """Whether the bar is visible."""
-        return self._bar is not None and not self._bar.disable
-
     def __str__(self) -> str:
         seen = [
             f"{name} = {' and '.join(f'{x:,}' for x in hits)} of {n:,}"

@@ -36,9 +36,6 @@ def oue(values, rng):
 def identity(values, rng):
     return values
 
-def one(value):
-    return {value}
-
 def raising(values, rng):
     raise RuntimeError("two\\nlines")
 
@@ -209,21 +206,6 @@ def test_a_proven_violation_exits_with_status_one(call):
     assert (status, err) == (1, "") and own.verdict.startswith("VIOLATION")
     assert out.splitlines()[-1] == own.verdict
     assert call(text)[0] == 0  # the paper's attack does not see it
-
-
-def test_how_reports_were_made_is_said(call):
-    for more, how in (("", "law"), ("--faithful", "real reports")):
-        row = json.loads(
-            call(f"audit --mechanism GRR --k 4 --epsilon 1 --trials 99 --json {more}")[1]
-        )
-        assert (row["how"], row["faithful"]) == (how, how != "law")
-
-
-def test_a_client_that_leaks_exits_with_status_one(here, call):
-    for name, report in (("identity", "value"), ("one", "subset")):
-        given = f"--client clients_here:{name} --report {report} --k 10 --epsilon 3 --trials 5000"
-        status, out, err = call(f"audit {given}")
-        assert (status, err) == (1, "") and out.splitlines()[-1].startswith("VIOLATION: "), name
 
 
 def test_a_client_is_imported_from_the_working_directory_and_may_print(here):
