@@ -35,7 +35,6 @@ _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv.pop());"
     " from ldpkit import executors; executors.follow(); "
 )
-_PATIENCE = 1.0  # seconds in which a process may end by itself, and remove its files
 
 running: set[int] = set()
 """Groups of processes that an interrupted command kills."""
@@ -104,7 +103,7 @@ def end(process: Any, pipes: Sequence[Connection]) -> None:
     for pipe in pipes:
         pipe.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(_PATIENCE)
+        process.wait(1.0)  # seconds, in which it may remove its files
     kill(process.pid)
     process.wait()
     process.stdin.close()
@@ -226,8 +225,9 @@ def count(workers: int | None) -> int:
         try:
             return cpu_count()
         except ValueError:
-            given = os.environ["LOKY_MAX_CPU_COUNT"]
-            raise ValueError(f"LOKY_MAX_CPU_COUNT must be an integer >= 1, got {given!r}") from None
+            raise ValueError(
+                f"LOKY_MAX_CPU_COUNT must be an integer >= 1, got {os.environ['LOKY_MAX_CPU_COUNT']!r}"
+            ) from None
     return checks.integer("workers", workers, 1)
 
 
@@ -348,8 +348,7 @@ def connect(address: str, *, timeout: checks.Positive = 5) -> "Client":
             f"no Dask scheduler answers at {address} within {timeout:g} s{why}"
         ) from error
     client = Client(address, timeout=timeout, set_as_default=False)
-    answers = client.run(require, versions(), on_error="return")
-    for worker, answer in answers.items():
+    for worker, answer in client.run(require, versions(), on_error="return").items():
         if answer is not None:
             client.close()
             raise RuntimeError(

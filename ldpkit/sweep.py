@@ -126,12 +126,9 @@ class SweepError(RuntimeError):
         super().__init__("\n".join([start, *told, *more]))
 
 
-Outcome: TypeAlias = tuple[int, Callable[[], str]]
-
-
 def _there(
     jobs: dict[int, Job], pool: Executor, limit: float | None
-) -> Generator[Outcome, None, None]:
+) -> Generator[tuple[int, Callable[[], str]], None, None]:
     """Submit the jobs to an executor; yield number and result of each as it ends.
 
     A job whose worker died is computed once more, alone, after all others. If its worker dies

@@ -39,9 +39,6 @@ __all__ = [
 ]
 # fmt: on
 
-Supporting = Annotated[
-    SupportOracle, checks.rule(checks.instance, SupportOracle, "a GRR, SS or OUE")
-]
 Records = Annotated[int, checks.rule(checks.integer, 2)]
 
 PROTOCOLS: dict[str, type[GRR | FloorSS | OUE]] = {"GRR": GRR, "SS": FloorSS, "OUE": OUE}
@@ -49,7 +46,11 @@ PROTOCOLS: dict[str, type[GRR | FloorSS | OUE]] = {"GRR": GRR, "SS": FloorSS, "O
 
 
 @checks.checked
-def rad_uniform(mechanism: Supporting) -> float:
+def rad_uniform(
+    mechanism: Annotated[
+        SupportOracle, checks.rule(checks.instance, SupportOracle, "a GRR, SS or OUE")
+    ],
+) -> float:
     """Return the exact RAD of GRR, SS or OUE at a uniform prior (Examples 4.4 to 4.6).
 
     It is the largest advantage of any attack.

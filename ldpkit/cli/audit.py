@@ -188,9 +188,6 @@ def rates(
     return write({key: finite(x) for key, x in row.items()}, lines, verdict, as_json)
 
 
-_STARTS = 10
-
-
 @cli.command()
 @click.option("--client", required=True, metavar="MODULE:FUNCTION",
               help="An importable client f(values, rng) or f(value).")  # fmt: skip
@@ -214,7 +211,7 @@ def exact(client: str, inputs: str, as_json: bool, ways: int, tapes: int, **clai
     result = start()
     # a client with a secret that it drew at its start seems to draw no coins
     undrawn = result.status == "violation" and min(map(len, result.ways)) == 1
-    if undrawn and any(start().ways != result.ways for _ in range(_STARTS)):
+    if undrawn and any(start().ways != result.ways for _ in range(10)):
         result = result._replace(
             reason="another start of the client has another distribution", ways=(), findings=[]
         )

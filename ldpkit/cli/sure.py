@@ -63,9 +63,8 @@ bets = together(
 
 def refuse(given: Row) -> None:
     """Refuse the options of a sequential audit without --until-sure."""
-    for name in _BETS:
-        flag = f"--{name.replace('_', '-')}"
-        checks.need(given.pop(name) in (None, False), f"{flag} needs --until-sure")
+    used = [name.replace("_", "-") for name in _BETS if given.pop(name) not in (None, False)]
+    checks.need(not used, f"--{''.join(used[:1])} needs --until-sure")
 
 
 def planned(words: Row) -> SequentialAudit:

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import yaml
@@ -23,10 +23,7 @@ from ..mechanisms.client import load
 from ..reports.anything import repeated
 from ..types import Row
 from .group import brief
-from .options import FAILED, cli, options
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .options import FAILED, cli, number, options
 
 
 class _Loader(yaml.SafeLoader):
@@ -40,16 +37,11 @@ class _Loader(yaml.SafeLoader):
             )
         return super().construct_mapping(node, deep=deep)
 
-    def exponent(self, node: yaml.ScalarNode) -> float:
-        """Return the number of a text such as ``1e6``, as an integer if it is whole."""
-        number = float(node.value)
-        return int(number) if number.is_integer() else number
-
 
 _Loader.add_implicit_resolver(
     "!exponent", re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
 )
-_Loader.add_constructor("!exponent", _Loader.exponent)
+_Loader.add_constructor("!exponent", lambda _, node: number(node.value))
 
 
 def parsed(text: bytes) -> Any:
@@ -277,7 +269,7 @@ def sweep(
     return FAILED if failures else 0
 
 
-def _summary(plan: Plan, table: "pd.DataFrame", failed: int, out: Path) -> str:
+def _summary(plan: Plan, table: Any, failed: int, out: Path) -> str:
     proofs = int(table["violated"].sum()) if "violated" in table else 0
     parts = [
         f"{len(plan.cells) - failed} of {len(plan.cells)} cells finished",

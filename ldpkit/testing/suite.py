@@ -29,8 +29,6 @@ __all__ = [
 ]
 # fmt: on
 
-_LEARNED = 1000  # reports per input for an attack that learns
-
 
 def client(case: Case) -> None:
     """Reports of the real client follow the exact rates, also in one call with other values."""
@@ -135,7 +133,7 @@ def claim(case: Case) -> None:
     applies(math.isfinite(m.epsilon), "no epsilon is claimed")
     asked: list[Row] = [{"attack": attack, "trials": n} for attack in case.attacks]
     # without such an attack, only one that learns can read the reports
-    asked = asked or [{"attack": "learned", "trials": _LEARNED}]
+    asked = asked or [{"attack": "learned", "trials": 1000}]
     for given in asked:
         found = audit(m, **given, alpha=SHARE / len(asked), seed=case.seed, faithful=True)
         need(
