@@ -174,12 +174,11 @@ class Processes(ThreadPoolExecutor):
 
         With `kill`, processes that are computing are ended at once.
         """
-        super().shutdown(wait=wait and not kill, cancel_futures=cancel_futures or kill)
-        if kill:  # then the threads that feed the processes end too
-            for process, _ in list(self._workers.values()):
-                process.kill()
-            super().shutdown()
+        super().shutdown(False, cancel_futures=cancel_futures or kill)
+        for process, _ in list(self._workers.values()) if kill else []:
+            process.kill()  # then the thread that feeds it ends too
         if wait or kill:
+            super().shutdown()
             atexit.unregister(self.shutdown)
             while self._workers:
                 end(*self._workers.popitem()[1])
@@ -225,9 +224,8 @@ def count(workers: int | None) -> int:
         try:
             return cpu_count()
         except ValueError:
-            raise ValueError(
-                f"LOKY_MAX_CPU_COUNT must be an integer >= 1, got {os.environ['LOKY_MAX_CPU_COUNT']!r}"
-            ) from None
+            given = os.environ["LOKY_MAX_CPU_COUNT"]
+            raise ValueError(f"LOKY_MAX_CPU_COUNT must be an integer >= 1, got {given!r}") from None
     return checks.integer("workers", workers, 1)
 
 

@@ -109,8 +109,7 @@ def _hash(reports: Reports) -> Array:
 
 def _number(entry: object) -> int:
     """Return a hash of 63 bits of the text of an entry."""
-    small = hashlib.blake2b(repr(entry).encode(), digest_size=8)
-    return int.from_bytes(small.digest(), "little") >> 1
+    return int(hashlib.blake2b(repr(entry).encode(), digest_size=8).hexdigest(), 16) >> 1
 
 
 def _table(first: Array, second: Array) -> Array:
