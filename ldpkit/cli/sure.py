@@ -80,8 +80,9 @@ def planned(words: Row) -> SequentialAudit:
     learned = attack and {*attack} == {attacks.Learned.name}
     if learned and isinstance(target, Client) and pair is None:
         if words["all_pairs"]:
-            note = "--all-pairs changes nothing: each input is compared with the others"
-            click.echo(note, err=True)
+            click.echo(
+                "--all-pairs changes nothing: each input is compared with the others", err=True
+            )
     elif words["all_pairs"]:
         report_type: Any = target.report_type
         inputs = list(range(min(report_type.k, _PAIRS + 1))) if inputs is None else inputs
