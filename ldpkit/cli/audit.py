@@ -10,7 +10,7 @@ import click
 from .. import attacks, checks, stats
 from ..auditors import Audit
 from ..auditors.report_html import titled
-from ..auditors.result import Row, finite
+from ..auditors.result import finite
 from ..jit import CACHE
 from ..mechanisms import MECHANISMS, takes
 from ..mechanisms.client import SeparateClient
@@ -115,9 +115,20 @@ def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: 
         inputs is None,
         "--inputs name those of a client with --report any; a mechanism takes --pair",
     )
-    shared: Row = {name: words[name] for name in ("trials", "alpha", "faithful")}
-    shared |= {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
-    planned = [Audit(target, names, pair=pair, **shared) for pair in pairs]
+    planned = [
+        Audit(
+            target,
+            names,
+            trials=words["trials"],
+            alpha=words["alpha"],
+            delta=delta,
+            faithful=words["faithful"],
+            pair=pair,
+            questions=len(pairs) * len(names),
+            threads=threads,
+        )
+        for pair in pairs
+    ]
     results = [result for plan in planned for result in plan.run(words["seed"])]
     show(results[0], words)
     return conclude(results, as_json, strict)

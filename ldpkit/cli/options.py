@@ -37,7 +37,6 @@ __all__ = ["FAILED", "Line", "anything", "as_json", "claims", "cli", "conclude",
            "target_of", "together", "write"]  # fmt: skip
 
 FAILED = 4
-_STATUS = {"none found": 0, "violation": 1, "inconclusive": 0, "not valid": FAILED}
 
 Line = tuple[str, str]  # name and text of one row of a table
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -347,6 +346,11 @@ def conclude(results: Sequence[AuditResult], as_json: bool, strict: bool, **chan
         warnings = [("warning", text) for text in result.warnings]
         lines = [*(facts(result) | changed).items(), *warnings]
         write(result.to_dict(), lines, result.verdict, as_json)
-    known = _STATUS | ({"inconclusive": 3} if strict else {})
+    known = {
+        "none found": 0,
+        "violation": 1,
+        "inconclusive": 3 if strict else 0,
+        "not valid": FAILED,
+    }
     statuses = {known[result.status] for result in results}
     return next(status for status in (FAILED, 1, 3, 0) if status in statuses)
