@@ -50,13 +50,11 @@ def versions() -> dict[str, str]:
     """Return the versions of Python and of the libraries that numbers may depend on."""
     import importlib.metadata  # imported here, because few processes need it
 
-    found = {"Python": platform.python_version()}
-    for name in ("numpy", "scipy", "numba", "pandas", "scikit-learn", "statsmodels"):
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = "absent"
-    return found
+    found = {
+        name: next((each.version for each in importlib.metadata.distributions(name=name)), "absent")
+        for name in ("numpy", "scipy", "numba", "pandas", "scikit-learn", "statsmodels")
+    }
+    return {"Python": platform.python_version(), **found}
 
 
 _EXTRAS = {"pandas": "tables", "pyarrow": "parquet", "distributed": "cluster"}

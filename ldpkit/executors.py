@@ -35,7 +35,6 @@ _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv.pop());"
     " from ldpkit import executors; executors.follow(); "
 )
-_PATIENCE = 1.0  # seconds in which a process may end by itself, and remove its files
 
 running: set[int] = set()
 """Groups of processes that an interrupted command kills."""
@@ -104,7 +103,7 @@ def end(process: Any, pipes: Sequence[Connection]) -> None:
     for pipe in pipes:
         pipe.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(_PATIENCE)
+        process.wait(1.0)  # seconds, in which it may remove its files
     kill(process.pid)
     process.wait()
     process.stdin.close()
@@ -128,8 +127,8 @@ class Processes(ThreadPoolExecutor):
 
     def __init__(self, workers: int, folders: Sequence[str] = ()) -> None:
         super().__init__(checks.integer("workers", workers, 1))
-        self._folders, self._own = folders, threading.local()  # the worker of each thread
-        self._made: list[tuple[Any, list[Connection]]] = []
+        self._folders = folders
+        self._workers: dict[int, tuple[Any, list[Connection]]] = {}  # by the thread that feeds it
         atexit.register(self.shutdown, kill=True)
 
     def submit(  # type: ignore[override]  # it takes a limit, too
@@ -144,10 +143,10 @@ class Processes(ThreadPoolExecutor):
         return super().submit(self._compute, cloudpickle.dumps((fn, args, kwargs)), limit)
 
     def _compute(self, call: bytes, limit: float | None) -> Any:
-        if not hasattr(self._own, "worker"):
-            self._own.worker = launch("executors.serve(*sys.argv[1:])", *self._folders)
-            self._made.append(self._own.worker)
-        process, [pipe] = self._own.worker
+        thread = threading.get_ident()
+        if thread not in self._workers:
+            self._workers[thread] = launch("executors.serve(*sys.argv[1:])", *self._folders)
+        process, [pipe] = self._workers[thread]
         try:
             pipe.send_bytes(call)
             text = pipe.recv_bytes()
@@ -157,9 +156,7 @@ class Processes(ThreadPoolExecutor):
                     raise TimeoutError(f"not finished within {limit:g} s")
                 text = pipe.recv_bytes()
         except (EOFError, OSError) as error:
-            self._made.remove(self._own.worker)
-            del self._own.worker
-            end(process, [pipe])
+            end(*self._workers.pop(thread))
             if isinstance(error, TimeoutError):
                 raise
             raise BrokenExecutor(
@@ -177,15 +174,14 @@ class Processes(ThreadPoolExecutor):
 
         With `kill`, processes that are computing are ended at once.
         """
-        super().shutdown(wait=wait and not kill, cancel_futures=cancel_futures or kill)
-        if kill:  # then the threads that feed the processes end too
-            for process, _ in list(self._made):
-                process.kill()
-            super().shutdown()
+        super().shutdown(False, cancel_futures=cancel_futures or kill)
+        for process, _ in list(self._workers.values()) if kill else []:
+            process.kill()  # then the thread that feeds it ends too
         if wait or kill:
+            super().shutdown()
             atexit.unregister(self.shutdown)
-            while self._made:
-                end(*self._made.pop())
+            while self._workers:
+                end(*self._workers.popitem()[1])
 
 
 def serve(*given: str) -> None:
@@ -211,8 +207,9 @@ def serve(*given: str) -> None:
                 answer = cloudpickle.dumps((False, error))
                 pickle.loads(answer)
             except Exception:  # an error that cannot travel
-                told = RuntimeError(f"{type(error).__name__}: {error}")
-                answer = cloudpickle.dumps((False, told))
+                answer = cloudpickle.dumps(
+                    (False, RuntimeError(f"{type(error).__name__}: {error}"))
+                )
         pipe.send_bytes(answer)
 
 
@@ -349,8 +346,7 @@ def connect(address: str, *, timeout: checks.Positive = 5) -> "Client":
             f"no Dask scheduler answers at {address} within {timeout:g} s{why}"
         ) from error
     client = Client(address, timeout=timeout, set_as_default=False)
-    answers = client.run(require, versions(), on_error="return")
-    for worker, answer in answers.items():
+    for worker, answer in client.run(require, versions(), on_error="return").items():
         if answer is not None:
             client.close()
             raise RuntimeError(

@@ -62,7 +62,7 @@ class _Lazy:
     them.
     """
 
-    def __init__(self, function: Callable[..., object], inline: str) -> None:
+    def __init__(self, function: Callable[..., object], inline: Literal["never", "always"]) -> None:
         functools.update_wrapper(self, function)
         self._inline = inline
 
@@ -84,8 +84,9 @@ class _Lazy:
             given = config.CACHE_DIR
             config.CACHE_DIR = given or str(_folder(CACHE))
             try:
-                options: Any = {"cache": True, "nogil": True, "inline": self._inline}
-                compiled: Any = numba.njit(**options)(self.__wrapped__)
+                compiled: Any = numba.njit(cache=True, nogil=True, inline=self._inline)(
+                    self.__wrapped__
+                )
                 if not config.DISABLE_JIT:
                     compiled._cache._cache_file.__class__ = _checked()
                 return compiled

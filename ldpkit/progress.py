@@ -5,10 +5,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
+from typing import Any, Self
 
 __all__ = ["Progress", "count_begun", "running"]
 
@@ -50,7 +47,7 @@ class Progress:
         self._seen: dict[str, list[int]] = {}
         self._more, self._lock = more, threading.Lock()
         self._label, self._notebook = label, notebook
-        self._bar: tqdm[Any] | None = None
+        self._bar: Any = None  # of tqdm
 
     def __enter__(self) -> Self:
         watched = sys.stderr.isatty() or (
@@ -108,11 +105,6 @@ class Progress:
             self._more = lambda: f", {text}"
             if self._bar is not None:
                 self._bar.set_postfix_str(text, refresh=False)
-
-    @property
-    def shown(self) -> bool:
-        """Whether the bar is visible."""
-        return self._bar is not None and not self._bar.disable
 
     def __str__(self) -> str:
         seen = [

@@ -126,17 +126,9 @@ class SweepError(RuntimeError):
         super().__init__("\n".join([start, *told, *more]))
 
 
-Outcome: TypeAlias = tuple[int, Callable[[], str]]
-
-
-def _here(jobs: dict[int, Job]) -> Generator[Outcome, None, None]:
-    """Yield the number of each job, and a function that computes it in this process."""
-    yield from ((i, functools.partial(_run, *job)) for i, job in jobs.items())
-
-
 def _there(
     jobs: dict[int, Job], pool: Executor, limit: float | None
-) -> Generator[Outcome, None, None]:
+) -> Generator[tuple[int, Callable[[], str]], None, None]:
     """Submit the jobs to an executor; yield number and result of each as it ends.
 
     A job whose worker died is computed once more, alone, after all others. If its worker dies
@@ -276,7 +268,8 @@ def sweep(
     save(True)
     own = executors.local(workers) if executor is None and (workers > 1 or limit) and jobs else None
     pool = executor or own
-    outcomes = _there(jobs, pool, limit) if pool else _here(jobs)
+    here = ((i, functools.partial(_run, *job)) for i, job in jobs.items())
+    outcomes = _there(jobs, pool, limit) if pool else here
     failures: dict[int, Exception] = {}
 
     def known() -> str:

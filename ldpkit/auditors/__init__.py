@@ -8,12 +8,11 @@ from ..attacks import Attack
 from ..mechanisms import Client, LocalRandomizer
 from ..types import ArrayLike, Input, Rates, Word
 from .base import Auditor
-from .calibration import calibrate
 from .count_ratio import DistributionAudit, audit_distributions
 from .gradient import GradientAudit, audit_gradient
 from .kv import KVAudit, audit_kv
 from .ldp import Audit
-from .rad import RADAudit, rad_audit, rad_result
+from .rad import RADAudit, calibrate, rad_audit, rad_result
 from .result import AuditResult, PairResult
 from .shuffle import ShuffleAudit, audit_shuffle
 

@@ -21,7 +21,7 @@ from ..mechanisms import GRADIENT
 from ..mechanisms.gradient import GradientMechanism
 from ..progress import Progress
 from ..rng import generator
-from ..types import Array, Numbers, Rates, Word
+from ..types import Numbers, Rates, Word
 from .base import ALPHA, Auditor
 from .result import AuditResult, too_few
 
@@ -31,10 +31,6 @@ __all__ = [
     "epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled", "lower_sides"
 ]
 # fmt: on
-
-MAX_TRIALS = 10**9
-"""Largest number of trials with both inputs together."""
-
 
 _CELLS = 2**21  # coordinates held in memory at once when real reports are made
 
@@ -111,12 +107,8 @@ def pooled(errors: Numbers, trials: checks.Count) -> Numbers:
 
 
 @checks.checked
-def _errors(fp: Numbers, fn: Numbers, trials: checks.Count) -> tuple[Array, Array]:
-    return stats.whole("fp", fp, trials), stats.whole("fn", fn, trials)
-
-
 def lower_pooled(
-    fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: float = 0.0
+    fp: Numbers, fn: Numbers, trials: checks.Count, alpha: float, delta: stats.Delta = 0.0
 ) -> Numbers:
     """Return a lower bound of epsilon from all errors together, valid at level ``1 - alpha``.
 
@@ -140,15 +132,16 @@ def lower_pooled(
     float or array
         ``-inf`` if the counts imply no bound.
     """
-    errors, tail = sum(_errors(fp, fn, trials)), stats.significance(alpha, 0.25)
-    high = stats.clopper_pearson(errors, 2 * trials, tail)[1]
+    errors = stats.whole("fp", fp, trials) + stats.whole("fn", fn, trials)
+    high = stats.clopper_pearson(errors, 2 * trials, stats.significance(alpha, 0.25))[1]
     with np.errstate(divide="ignore"):
-        return np.log(
-            np.maximum((1 - checks.real("delta", delta, 0, 1, closed="[)")) / high - 1, 0)
-        )
+        return np.log(np.maximum((1 - delta) / high - 1, 0))
 
 
-def lower_sides(fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: float = 0.0) -> Numbers:
+@checks.checked
+def lower_sides(
+    fp: Numbers, fn: Numbers, trials: checks.Count, alpha: float, delta: float = 0.0
+) -> Numbers:
     """Return a lower bound of epsilon from both error rates, valid at level ``1 - alpha``.
 
     The bound is Equation 3 at two Clopper-Pearson bounds, for each of which it spends
@@ -164,7 +157,7 @@ def lower_sides(fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: floa
     float or array
         ``-inf`` if the counts imply no bound.
     """
-    fp, fn = _errors(fp, fn, trials)
+    fp, fn = stats.whole("fp", fp, trials), stats.whole("fn", fn, trials)
     first, second = (
         stats.epsilon_lower(trials - a, b, trials, delta, tail=stats.significance(alpha) / 2)
         for a, b in ((fp, fn), (fn, fp))
@@ -181,7 +174,7 @@ class ErrorsAudit(Auditor):
     """Base of the audits by the error rates of a rule."""
 
     _: KW_ONLY
-    trials: Annotated[int, checks.rule(checks.integer, 1, MAX_TRIALS // 2)] = 500
+    trials: Annotated[int, checks.rule(checks.integer, 1, 10**9 // 2)] = 500
     faithful: checks.Flag = False
 
     def judged(

@@ -12,8 +12,8 @@ distinguish these two cases. Three starts of a program show whether it has the s
 see `same_seed`.
 """
 
-import functools
 import hashlib
+import itertools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ from ..types import Array, Numbers, Pair, Reports, Rng
 
 # fmt: off
 __all__ = [
-    "FALSE_ALARM", "UNSEEDED", "Findings", "BatchSummary", "examine", "gains", "same_seed",
+    "FALSE_ALARM", "UNSEEDED", "Findings", "BatchSummary", "examine", "same_seed",
     "summarise",
 ]
 # fmt: on
@@ -40,7 +40,6 @@ FALSE_ALARM = 1e-6
 """Upper bound of the probability that an audit calls independent reports dependent."""
 
 _PLACES, _BATCHES = 4096, 256
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 Judge = Callable[[Reports, Rng], list[Array]]
 
@@ -91,37 +90,26 @@ class Findings:
 
 
 def _hash(reports: Reports) -> Array:
-    """Return a 64-bit hash of each report of any type."""
-    if isinstance(reports, (list, tuple)):
-        parts = [_hash(part) for part in reports]
-    elif reports.dtype.names:
-        parts = [_hash(reports[name]) for name in reports.dtype.names]
+    """Return a 64-bit hash of each report of any type, which is the same in every process.
+
+    It is a sum of all numbers of a report, with odd random weights.
+    """
+    names = range(len(reports)) if isinstance(reports, (list, tuple)) else reports.dtype.names
+    if names is not None:  # several parts
+        words = np.column_stack([_hash(reports[name]) for name in names])
     else:
         flat = reports.reshape(len(reports), -1)
         if flat.dtype.kind not in "biuf":  # entries that are no numbers are hashed as text
             flat = np.array([[_number(entry) for entry in row] for row in flat])
-        wide = np.ascontiguousarray(
-            flat, np.float64 if np.issubdtype(flat.dtype, np.floating) else np.int64
-        ).view(np.uint64)
-        parts = [wide @ (_mixed(np.arange(wide.shape[1], dtype=np.uint64)) | np.uint64(1))]
-    return functools.reduce(
-        lambda total, part: _mixed(total + part), parts, np.zeros_like(parts[0])
-    )
+        real = np.issubdtype(flat.dtype, np.floating)
+        words = np.ascontiguousarray(flat, float if real else np.int64).view(np.uint64)
+    weights = generator(0, "hash").integers(2**64, size=words.shape[1], dtype=np.uint64)
+    return words @ (weights | np.uint64(1))
 
 
 def _number(entry: object) -> int:
-    """Return a hash of 63 bits of the text of an entry, which is the same in every process."""
-    return (
-        int.from_bytes(hashlib.blake2b(repr(entry).encode(), digest_size=8).digest(), "little") >> 1
-    )
-
-
-def _mixed(words: Array) -> Array:
-    """Mix words as splitmix64 does, so that every bit of the result depends on every bit."""
-    words = (words + _ODD) * _ODD
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
+    """Return a hash of 63 bits of the text of an entry."""
+    return int(hashlib.blake2b(repr(entry).encode(), digest_size=8).hexdigest(), 16) >> 1
 
 
 def _table(first: Array, second: Array) -> Array:
@@ -176,14 +164,8 @@ def summarise(
     if pair is not None:
         held = [(reports == v).any(axis=1) for v in pair]
         both = reports[held[0] & held[1]]
-        order = (
-            len(both),
-            int(
-                np.count_nonzero(
-                    np.argmax(both == pair[0], axis=1) < np.argmax(both == pair[1], axis=1)
-                )
-            ),
-        )
+        at, other = (np.argmax(both == v, axis=1) for v in pair)
+        order = len(both), int(np.count_nonzero(at < other))
     return BatchSummary(
         features[: _PLACES if keep else 0],
         (_table(even[::2], even[1::2]), _table(odd[::2], odd[1::2])),
@@ -212,11 +194,11 @@ def _batches(
     return summarise(twos, judge(twos, rng)).near[0], summarise(large, judge(large, rng))
 
 
-def _steady(mechanism: LocalRandomizer, pair: Pair, seed: int) -> tuple[str, str]:
+def _steady(mechanism: LocalRandomizer, pair: Pair, seed: int) -> tuple[str, str, str]:
     """Find out why the reports of a value never vary.
 
-    The first text is ``fixed`` if each value has one report of its own, ``remembered`` if another
-    process sends other reports, or empty. The second text states what could not be examined.
+    Either text may be empty: how another process shows that one draw is remembered, that each value
+    has one report of its own, and what could not be examined.
     """
     domain = {*pair, *range(min(getattr(mechanism.report_type, "k", 0), 16))}
     values = np.concatenate([mechanism.inputs(value, 16) for value in sorted(domain)])
@@ -226,17 +208,20 @@ def _steady(mechanism: LocalRandomizer, pair: Pair, seed: int) -> tuple[str, str
     except NoClientError:
         raise
     except ValueError as error:
-        return "", f"it was not asked about other values ({error})"
+        return "", "", f"; it was not asked about other values ({error})"
+    unseen, steady = "", here == here[:, :1]
     if there is None:
         unseen = (
-            "whether another process reports the same was not seen: the client cannot be imported"
+            "; whether another process reports the same was not seen: the client cannot be imported"
             " there by its name"
         )
     else:
-        unseen, other = "", _hash(there).reshape(-1, 16)
-        if ((here == here[:, :1]) & (other == other[:, :1]) & (here != other)).all(axis=1).any():
-            return "remembered", ""
-    return "fixed" if (here == here[:, :1]).all() and len(np.unique(here)) > 1 else "", unseen
+        other = _hash(there).reshape(-1, 16)
+        if (steady & (other == other[:, :1]) & (here != other)).all(axis=1).any():
+            another = "every report of a value is the same here, and another one in a new process"
+            return f"{another}: one draw is remembered", "", ""
+    fixed = "every value has one report of its own and nothing is drawn afresh"
+    return "", fixed if steady.all() and len(np.unique(here)) > 1 else "", unseen
 
 
 def examine(
@@ -269,24 +254,18 @@ def examine(
     seed, *name
         Seed and name of the audit's random stream.
     """
-    warnings, tables = (
-        [],
-        {
-            "neighbours": [
-                np.sum([batch.near[i] for batch in side], axis=0) for side in seen for i in (0, 1)
-            ],
-            "places": [_aligned(list(zip(side[::2], side[1::2]))) for side in seen]
-            + [_aligned(list(zip(*seen)))],
-        },
-    )
+    warnings, shared = [], []
+    neighbours = [np.sum([one.near[i] for one in side], axis=0) for side in seen for i in (0, 1)]
+    places = [_aligned(list(zip(side[::2], side[1::2]))) for side in seen]
+    places.append(_aligned(list(zip(*seen))))
     batches = _BATCHES if refuted else min(_BATCHES, trials // 8)
     if mechanism.batched and batches:
         try:
             for side, value, label in zip(seen, pair, ("tp", "fp")):
                 rng = generator(seed, *name, label, "sanity")
-                shared, large = _batches(mechanism, value, judge, batches, most, rng)
-                tables.setdefault("batch", []).append(shared)
-                tables["places"].append(_aligned([(large, side[0])]))
+                table, large = _batches(mechanism, value, judge, batches, most, rng)
+                shared.append(table)
+                places.append(_aligned([(large, side[0])]))
         except NoClientError:
             raise
         except ValueError as error:
@@ -294,49 +273,26 @@ def examine(
                 "whether the reports of one call share their randomness was not seen: in further"
                 f" calls {error}"
             )
-    level = np.log(FALSE_ALARM / sum(table.shape[1] for each in tables.values() for table in each))
-    messages = {
-        "batch": "reports of one call depend on each other, as if they shared their randomness",
-        "neighbours": "neighbouring reports of one call depend on each other",
-        "places": (
-            "reports at the same places of different calls depend on each other, as if every call"
-            " began with the same seed"
-        ),
+    tables = {
+        "reports of one call depend on each other, as if they shared their randomness": shared,
+        "neighbouring reports of one call depend on each other": neighbours,
+        "reports at the same places of different calls depend on each other, as if every call began"
+        " with the same seed": places,
     }
-    dependent = next(
-        (
-            text
-            for key, text in messages.items()
-            if any((_luck(*t) < level).any() for t in tables.get(key, []))
-        ),
-        "",
-    )
-    constant = fixed = ""
+    level = np.log(FALSE_ALARM / sum(t.shape[1] for t in [*shared, *neighbours, *places]))
+    seldom = (text for text, each in tables.items() if any((_luck(*t) < level).any() for t in each))
+    dependent, fixed, constant = next(seldom, ""), "", ""
     same = [{batch.only for batch in side} for side in seen]
     # fewer reports may be the same by chance, for two values with probability exp(-16)
     many = max(100, 16 * math.exp(min(mechanism.epsilon, 700)))
-    steady = (
-        [v for v, only in zip(pair, same) if len(only) == 1 and None not in only]
-        if trials >= many
-        else []
-    )
-    if steady:
-        reason, unseen = _steady(mechanism, pair, seed)
-        warnings.append(
-            f"every report of value {' and of value '.join(map(str, steady))} is the same"
-            + (unseen and f"; {unseen}")
-        )
-        if reason == "remembered" and not dependent:
-            dependent = (
-                "every report of a value is the same here, and another one in a new process: one"
-                " draw is remembered"
-            )
+    steady = [v for v, only in zip(pair, same) if len(only) == 1 and None not in only]
+    if steady and trials >= many:
+        remembered, own, unseen = _steady(mechanism, pair, seed)
+        named = " and of value ".join(map(str, steady))
+        warnings.append(f"every report of value {named} is the same{unseen}")
+        dependent = dependent or remembered
         if len(steady) == 2:
-            fixed = (
-                "every value has one report of its own and nothing is drawn afresh"
-                if reason == "fixed"
-                else ""
-            )
+            fixed = own
             constant = "every report is the same, whatever the value" if same[0] == same[1] else ""
     counts = np.array([np.sum([batch.order for batch in side], axis=0) for side in seen])
     (held, ahead), (other, behind) = counts
@@ -360,12 +316,6 @@ UNSEEDED = (
 
 _QUESTIONS, _PATIENCE = 2000, 5.0  # questions, and seconds for all of them
 _FRESH = 20  # so many changing answers repeat by chance with probability 2^-20 at most
-
-
-def gains(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return what the logarithm of the wealth gains if the third answer differs, and if not."""
-    stake = math.exp(-min(epsilon, 700))
-    return math.log1p((1 - delta) * stake), math.log1p(-delta * stake)
 
 
 def same_seed(client: Any, inputs: Sequence[int], goal: float) -> tuple[float, bool]:
@@ -402,16 +352,15 @@ def same_seed(client: Any, inputs: Sequence[int], goal: float) -> tuple[float, b
     nothing on average if the coins of the starts are independent, and an answer does not depend on
     earlier ones.
     """
-    program = client.function if isinstance(client, Client) else None
-    if not isinstance(program, Program):
+    if not isinstance(client, Client) or not isinstance(client.function, Program):
         return -math.inf, False
-    starts = [Program(program.words, program.limit) for _ in range(3)]
+    starts = [Program(client.function.words, client.function.limit) for _ in range(3)]
     values = [i if client.values is None else client.values[i] for i in inputs]
-    won, lost = gains(client.epsilon, client.delta)
+    stake = math.exp(-min(client.epsilon, 700))
+    won, lost = math.log1p((1 - client.delta) * stake), math.log1p(-client.delta * stake)
     last: dict[int, Any] = {}
     wealth, fresh, end = 0.0, 0, time.monotonic() + _PATIENCE
-    for question in range(_QUESTIONS):
-        at = question % len(values)
+    for at in itertools.islice(itertools.cycle(range(len(values))), _QUESTIONS):
         try:
             first, again = [start(values[at]) for start in starts[:2]]
             other = starts[2](values[at - 1]) if first == again else None

@@ -1,4 +1,4 @@
-"""Drawings, tables and pages of results in HTML."""
+"""Results in words, and as drawings, tables and pages in HTML."""
 
 import html
 import importlib.metadata
@@ -6,14 +6,17 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .. import digests
 from ..stats import down
 
-__all__ = ["Drawing", "drawing", "leading", "line", "OPENING", "page", "table"]
+__all__ = [
+    "OPENING", "Drawing", "counted", "drawing", "facts", "leading", "line", "page", "table",
+    "titled",
+]  # fmt: skip
 
 _WIDE, _HIGH, _LEFT, _TOP = 340, 220, 62, 30  # size and margins of one panel, in pixels
 _STYLE = (
@@ -47,11 +50,18 @@ class Drawing:
         return self.svg
 
 
+def _scale(
+    low: float, high: float, start: float, end: float, log: bool = False
+) -> Callable[[float], float]:
+    """Return the function that maps the numbers of an axis to its pixels."""
+    place = math.log if log else float
+    return lambda x: start + (end - start) * (place(x) - place(low)) / (place(high) - place(low))
+
+
 def _ticks(low: float, high: float, log: bool) -> list[float]:
     if log:
         first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
-        step = max(1, (last - first) // 5 + 1)
-        return [10.0**power for power in range(first, last + 1, step)]
+        return [10.0**power for power in range(first, last + 1, max(1, (last - first) // 5 + 1))]
     rough = (high - low) / 4
     size = 10 ** math.floor(math.log10(rough))
     step = next(size * s for s in (1, 2, 5, 10) if size * s >= rough)
@@ -66,35 +76,36 @@ def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{text}</text>'
 
 
+def _labels(across: Callable[[float], float], floor: float, ticks: Iterable[float]) -> list[str]:
+    """Return the ticks of a horizontal axis, each with its number."""
+    return [
+        f'<path d="M{across(x):.1f} {floor:.1f}v4" stroke="#111"/>'
+        + _text(across(x), floor + 16, _number(x), "middle")
+        for x in ticks
+    ]
+
+
 def _panel(
     at: int, title: str, points: Sequence[tuple[float, float]], line: float, called: str, log: bool
-) -> Iterable[str]:
-    """Yield the parts of one panel: a curve over numbers of reports, and a dashed line."""
+) -> list[str]:
+    """Return the parts of one panel: a curve over numbers of reports, and a dashed line."""
     xs, ys = [x for x, _ in points], [y for _, y in points] + [line]
     (x0, x1), (y0, y1) = (min(xs), max(xs)), (min(ys), max(ys))
     x1, y0 = max(x1, 1.01 * x0), y0 if log else min(0.0, y0)
     y1 = y1 * 1.5 if log else y1 + 0.08 * (y1 - y0 or 1.0)
-
-    def across(x: float) -> float:
-        return at + _LEFT + (_WIDE - _LEFT - 10) * math.log(x / x0) / math.log(x1 / x0)
-
-    def up(y: float) -> float:
-        height = math.log(y / y0) / math.log(y1 / y0) if log else (y - y0) / (y1 - y0)
-        return _TOP + (_HIGH - _TOP - 46) * (1 - height)
-
-    left, right, floor = at + _LEFT, at + _WIDE - 10, up(y0)
-    yield f'<text x="{left}" y="16" font-weight="600">{title}</text>'
-    yield f'<path d="M{left} {_TOP}V{floor:.1f}H{right}" fill="none" stroke="#111"/>'
-    for x in _ticks(x0, x1, True) or [x0, x1]:
-        yield f'<path d="M{across(x):.1f} {floor:.1f}v4" stroke="#111"/>'
-        yield _text(across(x), floor + 16, _number(x), "middle")
-    for y in _ticks(y0, y1, log):
-        yield _text(left - 6, up(y) + 4, _number(y), "end")
-    yield _text((left + right) / 2, _HIGH - 6, "reports per input", "middle")
-    yield f'<path d="M{left} {up(line):.1f}H{right}" stroke="#b00" stroke-dasharray="6 4"/>'
-    yield _text(right, up(line) - 5, called, "end", ' fill="#b00"')
+    left, right, floor = at + _LEFT, at + _WIDE - 10, _HIGH - 46
+    across, up = _scale(x0, x1, left, right, log=True), _scale(y0, y1, floor, _TOP, log)
     path = "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in points)
-    yield f'<path d="M{path}" fill="none" stroke="#0057b8" stroke-width="2"/>'
+    return [
+        f'<text x="{left}" y="16" font-weight="600">{title}</text>',
+        f'<path d="M{left} {_TOP}V{floor}H{right}" fill="none" stroke="#111"/>',
+        *_labels(across, floor, _ticks(x0, x1, True) or [x0, x1]),
+        *(_text(left - 6, up(y) + 4, _number(y), "end") for y in _ticks(y0, y1, log)),
+        _text((left + right) / 2, _HIGH - 6, "reports per input", "middle"),
+        f'<path d="M{left} {up(line):.1f}H{right}" stroke="#b00" stroke-dasharray="6 4"/>',
+        _text(right, up(line) - 5, called, "end", ' fill="#b00"'),
+        f'<path d="M{path}" fill="none" stroke="#0057b8" stroke-width="2"/>',
+    ]
 
 
 def drawing(
@@ -136,21 +147,16 @@ def line(values: Mapping[str, Sequence[float]]) -> Drawing:
     shown = {name: ends for name, ends in values.items() if all(map(math.isfinite, ends))}
     low = min(0.0, *(min(ends) for ends in shown.values()))
     high = max(0.1, *(max(ends) for ends in shown.values())) * 1.05
-    left, floor = 150, 20 + 22 * len(shown)
-
-    def across(x: float) -> float:
-        return left + (2 * _WIDE - left - 20) * (x - low) / (high - low)
-
-    parts = [f'<path d="M{left} {floor}H{2 * _WIDE - 20}" fill="none" stroke="#111"/>']
-    for x in _ticks(low, high, False):
-        parts += [f'<path d="M{across(x):.1f} {floor}v4" stroke="#111"/>',
-                  _text(across(x), floor + 16, _number(x), "middle")]  # fmt: skip
+    left, right, floor = 150, 2 * _WIDE - 20, 20 + 22 * len(shown)
+    across = _scale(low, high, left, right)
+    parts = [f'<path d="M{left} {floor}H{right}" fill="none" stroke="#111"/>']
+    parts += _labels(across, floor, _ticks(low, high, False))
     for row, (name, ends) in enumerate(shown.items()):
         y, colour = 18 + 22 * row, "#b00" if name == "claim" else "#0057b8"
         parts += [_text(left - 8, y + 4, name, "end"),
                   f'<path d="M{across(ends[0]):.1f} {y}H{across(ends[-1]):.1f}" fill="none"'
                   f' stroke="{colour}" stroke-width="8" stroke-linecap="round"/>']  # fmt: skip
-    parts.append(_text((left + 2 * _WIDE) / 2, floor + 34, "epsilon", "middle"))
+    parts.append(_text(left + _WIDE - 75, floor + 34, "epsilon", "middle"))
     label = "; ".join(f"{name} {' to '.join(map(_number, ends))}" for name, ends in shown.items())
     return _framed(parts, label, 2 * _WIDE, floor + 44)
 
@@ -171,6 +177,12 @@ def table(rows: Iterable[tuple[str, object]]) -> str:
         for name, value in rows
     )
     return f"<table>{''.join(cells)}</table>"
+
+
+def titled(name: str, parameters: Mapping[str, object]) -> str:
+    """Return a mechanism with its parameters in one line."""
+    named = [f"{key} = {x}" for key, x in parameters.items() if key not in ("epsilon", "delta")]
+    return f"{name} ({', '.join(named)})" if named else name
 
 
 def against(result: Any, pair: Sequence[Any]) -> str:
@@ -196,6 +208,84 @@ def counted(counts: Mapping[str, Any]) -> str:
     )
 
 
+def facts(result: Any) -> dict[str, str]:
+    """Return the lines that describe the result of any audit, by their names.
+
+    They are the table of the command line, and the first table of a `page`.
+    """
+    claim = "none" if result.claim == math.inf else f"epsilon = {result.claim:g}"
+    origin = "all real" if result.faithful else "sampled from the exact distribution"
+    found = {
+        "mechanism": titled(result.mechanism, result.parameters),
+        "claim": f"{claim}, delta = {result.delta:g}",
+        "attack": f"{result.attack}, {result.trials:,} reports per input, {origin}",
+        "pair": "",
+        "counts": ", ".join(f"{key} = {value:,}" for key, value in result.counts.items()),
+        "rates": ", ".join(f"{key} = {value:.6f}" for key, value in result.rates.items()),
+    }
+    more = _of_bets if getattr(result, "bets", False) else _of_counts
+    found |= more(result, f"at level {result.level}") | {"seconds": f"{result.seconds:.2f}"}
+    return {name: text for name, text in found.items() if text}
+
+
+def _of_bets(result: Any, level: str) -> dict[str, str]:
+    """Return the lines of a sequential audit."""
+    e_value = "nothing is claimed" if result.e_value is None else f"{result.e_value:.4g}"
+    found = {
+        "event": result.event,
+        "cause": result.cause,
+        "pair": f"{leading(result)}, one of {result.questions} bets",
+        "asked": ", ".join(f"{n:,}" for n in result.asked) + " reports, by input",
+        "counts": counted(result.counts),
+        "e-value": f"{e_value} (a violation from {1 / result.alpha:g} on)",
+        "lower": f"{down(result.lower)} {level}, at all times",
+        "stopped": result.stopped,
+    }
+    if result.curve is None:
+        return found
+    mu = f"mu = {down(result.mu_lower)} {level}, at all times" if result.mu_lower else "none"
+    implied = f"which implies epsilon = {result.claim:g}, delta = {result.delta:g}"
+    return found | {"claim": f"{result.claimed}, {implied}", "lower": mu}
+
+
+_ESTIMATES = {
+    "tight": "exact epsilon of the two batches",
+    "upper": "numerical bound for all batches",
+    "pooled": "epsilon of the accuracy, nearly unbiased",
+}
+"""The meanings of the `AuditResult.estimates` that a table shows."""
+
+
+def _of_counts(result: Any, level: str) -> dict[str, str]:
+    """Return the lines of an audit of a fixed number of reports."""
+    directions, interval = getattr(result, "directions", ()), getattr(result, "interval", None)
+    exact = "unknown, like the exact distribution of these reports" if directions else ""
+    if result.exact is not None:
+        exact = f"{result.exact:.4f} (sd {result.exact_sd:.4f}) is its expectation"
+    ends = "[{:.4f}, {:.4f}]".format(*interval) if interval else ""
+    questions = f", shared by {result.questions} questions" if directions else ""
+    return {
+        "pair": ", and ".join(against(result, row["pair"]) for row in directions),
+        "epsilon_emp": f"{result.epsilon_emp:.4f} as the paper computes it",
+        "exact": exact,
+        "limit": "" if result.limit is None else f"{result.limit:.4f} without sampling noise",
+        **{
+            name: f"{result.estimates[name]:.4f} {meaning}"
+            for name, meaning in _ESTIMATES.items()
+            if name in result.estimates
+        },
+        "interval": ends and f"{ends} {level}, if the reports are those of {result.mechanism}",
+        "reverse": "".join(
+            f"tp = {row['tp']:,}, fp = {row['fp']:,}, lower = {row['lower']:.4f}"
+            for row in directions[1:]
+        ),
+        "lower": f"{result.lower:.4f} {level}{questions}",
+    }
+
+
+_TITLES = {"lower": "Lower bound", "epsilon_emp": "Statistic", "e-value": "Wealth"}
+
+
 def page(result: Any, command: str = "") -> str:
     """Return a self-contained HTML page about an audit that tells inputs apart.
 
@@ -207,37 +297,15 @@ def page(result: Any, command: str = "") -> str:
         Command that repeats the audit, if there is one.
     """
     bets: bool = result.bets
-    claim = "nothing" if result.claim == math.inf else f"epsilon = {result.claim:g}"
-    claim, of, lower = f"{claim}, delta = {result.delta:g}", "epsilon", result.lower
-    if bets and result.curve is not None:
-        claim, of, lower = result.claimed, "mu", result.mu_lower
     now = float(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
-    shared = "bets shared one wealth" if bets else "questions shared alpha"
-    fixed = {"first": result.trials, "second": result.trials}
-    facts = [
-        ("Audited", result.mechanism),
-        *((f"its {name}", value) for name, value in result.parameters.items()),
+    lines = [
+        *((_TITLES.get(name, name.capitalize()), text) for name, text in facts(result).items()),
         ("Client", f"digest {result.digest}" if result.digest else "a mechanism of ldpkit"),
         ("Date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now))),
-        ("Claimed", claim),
-        ("Asked", f"{result.attack}; {result.questions} {shared}"),
-        ("Reports", f"{result.trials:,} per input, "
-                    + ("all of them real" if result.faithful else
-                       "sampled from the exact distribution")),
-        *([("Event", result.event)] if bets else []),
-        *([("Cause", result.cause)] if result.cause else []),
-        ("Inputs", leading(result)),
-        ("Counted", counted(fixed | result.counts)),
-        ("Rates", ", ".join(f"{name} = {rate:.6g}" for name, rate in result.rates.items())),
-        *([("Wealth", "nothing is claimed" if result.e_value is None else f"{result.e_value:.6g}")]
-          if bets else []),
-        ("Lower bound", "none" if lower is None else f"{of} is at least {down(lower)}, wrong with"
-                        f" probability at most {result.alpha:g}"),
-        *([("Stopped", result.stopped)] if bets else []),
-        ("Time", f"{result.seconds:.2f} seconds"),
         ("Seed", result.seed),
-    ]  # fmt: skip
+    ]
     own = "e_value" if bets else "lower"
+    fixed = {"first": result.trials, "second": result.trials}
     directions = "".join(
         f"<tr><td>{html.escape(d.get('event', result.attack))}</td>"
         f"<td>{html.escape(against(result, d['pair']))}</td>"
@@ -251,7 +319,7 @@ def page(result: Any, command: str = "") -> str:
     return f"""{OPENING}{html.escape(result.mechanism)}</title><style>{_STYLE}</style></head><body>
 <h1>Audit of {html.escape(result.mechanism)}</h1>
 <p class="verdict">{html.escape(result.verdict)}</p>{warnings}
-<h2>What was claimed, asked and found</h2>{table(facts)}
+<h2>What was claimed, asked and found</h2>{table(lines)}
 <h2>The evidence</h2>{result.plot().svg}
 <p>{_BETS.format(1 / result.alpha, result.alpha) if bets else _COUNTS.format(result.alpha)}</p>
 <h2>The {"bets that won most" if bets else "questions"}</h2><table><tr><th>event</th><th>inputs</th>

@@ -37,10 +37,7 @@ __all__ = [
 ]
 # fmt: on
 
-MAX_CLIENTS = 10**6
-
-
-Clients = Annotated[int, checks.rule(checks.integer, 1, MAX_CLIENTS)]
+Clients = Annotated[int, checks.rule(checks.integer, 1, 10**6)]
 
 
 @checks.checked

@@ -93,7 +93,7 @@ def _interrupted(*_: object) -> NoReturn:
                 executors.kill(group)
         progress = sys.modules.get("ldpkit.progress")  # which is not there if nothing was begun
         known = progress.running[0] if progress and progress.running else None
-        start = "\n" if known and known.shown else ""  # the bar stays where it was
+        start = "\n" if known and os.isatty(2) else ""  # the bar stays where it was
         said = f"{start}ldpkit: interrupted{f' after {known}' if known else ''}\n"
         os.write(2, said.encode())  # not by the stream, which may be in use
     finally:

@@ -9,7 +9,8 @@ import click
 
 from .. import attacks, checks, stats
 from ..auditors import Audit
-from ..auditors.result import PairResult, Row, finite
+from ..auditors.report_html import titled
+from ..auditors.result import finite
 from ..jit import CACHE
 from ..mechanisms import MECHANISMS, takes
 from ..mechanisms.client import SeparateClient
@@ -18,7 +19,6 @@ from ..reports.base import ROUTES, log_ratio
 from ..types import Pair, Word
 from .options import (
     FAILED,
-    Line,
     anything,
     as_json,
     cli,
@@ -31,7 +31,6 @@ from .options import (
     options,
     strict,
     target_of,
-    titled,
     write,
 )
 from .sure import bets, refuse, show, sure, writable
@@ -116,43 +115,23 @@ def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: 
         inputs is None,
         "--inputs name those of a client with --report any; a mechanism takes --pair",
     )
-    shared: Row = {name: words[name] for name in ("trials", "alpha", "faithful")}
-    shared |= {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
-    planned = [Audit(target, names, pair=pair, **shared) for pair in pairs]
+    planned = [
+        Audit(
+            target,
+            names,
+            trials=words["trials"],
+            alpha=words["alpha"],
+            delta=delta,
+            faithful=words["faithful"],
+            pair=pair,
+            questions=len(pairs) * len(names),
+            threads=threads,
+        )
+        for pair in pairs
+    ]
     results = [result for plan in planned for result in plan.run(words["seed"])]
     show(results[0], words)
-    return conclude([(result, _table(result)) for result in results], as_json, strict)
-
-
-def _table(result: PairResult) -> list[Line]:
-    row = result.row()
-    claim = "none" if row["claim"] is None else f"epsilon = {row['claim']:g}"
-    origin = "all real" if result.faithful else "sampled from the exact distribution"
-    exact = (
-        "unknown, like the exact distribution of these reports"
-        if result.exact is None
-        else f"{result.exact:.4f} (sd {result.exact_sd:.4f}) is its expectation"
-    )
-    pairs = [f"{each['pair'][0]} against {each['pair'][1]}" for each in result.directions]
-    return [
-        ("mechanism", titled(result.mechanism, result.parameters)),
-        ("claim", f"{claim}, delta = {result.delta:g}"),
-        ("attack", f"{result.attack}, {result.trials:,} reports per input, {origin}"),
-        ("pair", ", and ".join(pairs)),
-        ("counts", ", ".join(f"{key} = {value:,}" for key, value in result.counts.items())),
-        ("rates", ", ".join(f"{key} = {value:.6f}" for key, value in result.rates.items())),
-        ("epsilon_emp", f"{result.epsilon_emp:.4f} as the paper computes it"),
-        ("exact", exact),
-        *(
-            ("reverse", f"tp = {row['tp']:,}, fp = {row['fp']:,}, lower = {row['lower']:.4f}")
-            for row in result.directions[1:]
-        ),
-        (
-            "lower",
-            f"{result.lower:.4f} at level {result.level}, shared by {result.questions} questions",
-        ),
-        ("seconds", f"{result.seconds:.2f}"),
-    ]
+    return conclude(results, as_json, strict)
 
 
 # --- nothing is drawn -----------------------------------------------------------------------------
@@ -220,9 +199,6 @@ def rates(
     return write({key: finite(x) for key, x in row.items()}, lines, verdict, as_json)
 
 
-_STARTS = 10
-
-
 @cli.command()
 @click.option("--client", required=True, metavar="MODULE:FUNCTION",
               help="An importable client f(values, rng) or f(value).")  # fmt: skip
@@ -246,7 +222,7 @@ def exact(client: str, inputs: str, as_json: bool, ways: int, tapes: int, **clai
     result = start()
     # a client with a secret that it drew at its start seems to draw no coins
     undrawn = result.status == "violation" and min(map(len, result.ways)) == 1
-    if undrawn and any(start().ways != result.ways for _ in range(_STARTS)):
+    if undrawn and any(start().ways != result.ways for _ in range(10)):
         result = result._replace(
             reason="another start of the client has another distribution", ways=(), findings=[]
         )

@@ -6,7 +6,7 @@ import functools
 import inspect
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -14,6 +14,7 @@ import click
 
 from .. import curve
 from ..auditors import AuditResult
+from ..auditors.report_html import facts
 from ..auditors.result import Row
 from ..checks import bare, need
 from ..mechanisms import (
@@ -33,10 +34,9 @@ from .group import cli
 
 __all__ = ["FAILED", "Line", "anything", "as_json", "claims", "cli", "conclude", "curve_of",
            "integer", "listed", "mechanism_of", "mechanism_options", "number", "options", "strict",
-           "target_of", "titled", "together", "write"]  # fmt: skip
+           "target_of", "together", "write"]  # fmt: skip
 
 FAILED = 4
-_STATUS = {"none found": 0, "violation": 1, "inconclusive": 0, "not valid": FAILED}
 
 Line = tuple[str, str]  # name and text of one row of a table
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -314,12 +314,6 @@ def _read(path: Path, columns: list[str]) -> list[list[float]]:
 # --- output ---------------------------------------------------------------------------------------
 
 
-def titled(name: str, parameters: Mapping[str, object]) -> str:
-    """Return a mechanism with its parameters in one line."""
-    named = [f"{key} = {x}" for key, x in parameters.items() if key not in ("epsilon", "delta")]
-    return f"{name} ({', '.join(named)})" if named else name
-
-
 def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> int:
     """Print a result as one JSON object, or as a table, and return the exit status 0.
 
@@ -343,11 +337,20 @@ def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> int:
     return 0
 
 
-def conclude(shown: list[tuple[AuditResult, list[Line]]], as_json: bool, strict: bool) -> int:
-    """Print results with their tables, and return the gravest of their exit statuses."""
-    for result, lines in shown:
-        lines += [("warning", text) for text in result.warnings]
+def conclude(results: Sequence[AuditResult], as_json: bool, strict: bool, **changed: str) -> int:
+    """Print results with their tables, and return the gravest of their exit statuses.
+
+    The lines `changed` stand in the place of those of `facts`.
+    """
+    for result in results:
+        warnings = [("warning", text) for text in result.warnings]
+        lines = [*(facts(result) | changed).items(), *warnings]
         write(result.to_dict(), lines, result.verdict, as_json)
-    known = _STATUS | ({"inconclusive": 3} if strict else {})
-    statuses = {known[result.status] for result, _ in shown}
+    known = {
+        "none found": 0,
+        "violation": 1,
+        "inconclusive": 3 if strict else 0,
+        "not valid": FAILED,
+    }
+    statuses = {known[result.status] for result in results}
     return next(status for status in (FAILED, 1, 3, 0) if status in statuses)

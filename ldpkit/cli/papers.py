@@ -8,18 +8,16 @@ import click
 from .. import refine as refinement
 from ..attacks import MaximalGain
 from ..attacks.gradient import ADVERSARIES, RULES
-from ..auditors import GradientAudit, KVAudit, ShuffleAudit, count_ratio, kv
-from ..auditors.calibration import CALIBRATED
-from ..auditors.calibration import calibrate as run_calibrate
-from ..auditors.rad import PROTOCOLS, epsilon_interval, rad_result, rad_uniform
-from ..auditors.result import AuditResult, Row, finite
-from ..checks import integer, need, one_of
+from ..auditors import GradientAudit, KVAudit, RADAudit, ShuffleAudit, count_ratio, kv
+from ..auditors import rad as reconstruction
+from ..auditors.result import Row, finite
+from ..checks import integer, need
 from ..mechanisms import GRADIENT, KEY_VALUE, PCKVUE, PrivKV
 from ..mechanisms.cpp import CPP
 from ..refine import front
 from ..refine.pareto import select
 from ..types import Word
-from .options import Line, as_json, cli, conclude, options, strict, titled, write
+from .options import as_json, cli, conclude, options, strict, write
 
 # --- key-value mechanisms -------------------------------------------------------------------------
 
@@ -78,17 +76,8 @@ def audit_kv(
     least = 2 * sides if words["estimator"] in count_ratio.HALVED else sides
     trials = integer("users", trials, least, 10**12) // sides
     result = KVAudit.of(mechanism=mechanism, trials=trials, last=True, **own | given).run(seed)[-1]
-    lines = [
-        ("mechanism", titled(result.mechanism, result.parameters)),
-        ("claim", f"epsilon = {result.claim:g}"),
-        ("auditor", f"{attack}: {kv.AUDITORS[attack]}; {result.trials:,} users per group"),
-        ("counts", ", ".join(f"{key} = {value:,}" for key, value in result.counts.items())),
-        ("epsilon_emp", f"{result.epsilon_emp:.4f} by the estimator '{words['estimator']}'"),
-        ("limit", f"{result.limit:.4f} is its value without noise"),
-        ("lower", f"{result.lower:.4f} at level {result.level}"),
-        ("seconds", f"{result.seconds:.2f}"),
-    ]
-    return conclude([(result, lines)], as_json, strict)
+    asked = f"{attack}: {kv.AUDITORS[attack]}; {result.trials:,} users per group"
+    return conclude([result], as_json, strict, attack=asked)
 
 
 # --- gradients ------------------------------------------------------------------------------------
@@ -107,9 +96,7 @@ def audit_kv(
 @as_json
 def audit_gradient(mechanism: str, seed: int, strict: bool, as_json: bool, **words: Word) -> int:
     """Audit a randomised gradient: can the server tell which of two gradients a client sent?"""
-    result = GradientAudit.of(mechanism=mechanism, **words).run(seed)[0]
-    attack = f"{result.parameters['adversary']}, {result.attack} rule"
-    return conclude([(result, _errors(result, attack))], as_json, strict)
+    return conclude(GradientAudit.of(mechanism=mechanism, **words).run(seed), as_json, strict)
 
 
 @cli.command("audit-shuffle")
@@ -119,34 +106,9 @@ def audit_gradient(mechanism: str, seed: int, strict: bool, as_json: bool, **wor
 @as_json
 def audit_shuffle(seed: int, strict: bool, as_json: bool, **words: Word) -> int:
     """Audit shuffled LDP-SGD: can the server tell apart two batches that differ in a gradient?"""
-    result = ShuffleAudit(**words).run(seed)[0]
-    return conclude([(result, _errors(result, "two batches, threshold rule"))], as_json, strict)
-
-
-def _errors(result: AuditResult, attack: str) -> list[Line]:
-    """Return the table of an audit that counts errors of a rule."""
-    more = {"tight": "exact epsilon of the two batches", "upper": "numerical bound for all batches",
-            "pooled": "epsilon of the accuracy, nearly unbiased"}  # fmt: skip
-    row = {
-        key: "unknown" if value is None else f"{value:.4f}"
-        for key, value in result.row().items()
-        if value is None or isinstance(value, float)
-    }
-    named = [f"{key} = {value}" for key, value in result.parameters.items()]
-    origin = "all real" if result.faithful else "sampled from the exact distribution"
-    counts = [f"{key} = {n:,} ({result.rates[key + 'r']:.4f})" for key, n in result.counts.items()]
-    return [
-        ("mechanism", ", ".join([result.mechanism, *named])),
-        ("claim", f"epsilon = {result.claim:.4f}, delta = {result.delta:g}"),
-        ("attack", f"{attack}, {result.total:,} trials, {origin}"),
-        ("counts", ", ".join(counts)),
-        ("epsilon_emp", f"{row['epsilon_emp']} as the paper computes it"),
-        ("exact", f"{row['exact_epsilon_emp']} (sd {row['exact_sd']}) is its expectation"),
-        ("limit", f"{row['limit']} without sampling noise"),
-        *((key, f"{row[key]} {text}") for key, text in more.items() if key in row),
-        ("lower", f"{result.lower:.4f} at level {result.level}"),
-        ("seconds", f"{result.seconds:.2f}"),
-    ]
+    audit = ShuffleAudit(**words)
+    own = f"shuffled LDP-SGD ({audit.clients:,} clients, epsilon = {audit.epsilon:g} each)"
+    return conclude(audit.run(seed), as_json, strict, mechanism=own)
 
 
 # --- the reconstruction advantage -----------------------------------------------------------------
@@ -154,13 +116,13 @@ def _errors(result: AuditResult, attack: str) -> list[Line]:
 
 @cli.command()
 @options(
-    rad_result,
-    epsilon_interval,
+    reconstruction.rad_result,
+    reconstruction.epsilon_interval,
     only=("protocol", "m", "claim", "delta", "successes", "reports", "alpha"),
     protocol={
         "flag": "--mechanism",
         "metavar": "NAME",
-        "help": f"The protocol that makes the reports, one of {', '.join(PROTOCOLS)}.",
+        "help": f"Protocol that makes the reports, one of {', '.join(reconstruction.PROTOCOLS)}.",
     },
     claim={
         "flag": "--epsilon",
@@ -185,45 +147,33 @@ def rad(
     """Print the exact reconstruction advantage of a protocol, or bound epsilon by counts."""
     need((successes is None) == (reports is None), "--successes and --reports belong together")
     m = integer("m", m, 2)
-    if successes is None or reports is None:
-        return _exact_rad(protocol, m, claim, as_json)
-    words["claim"] = math.inf if claim is None else claim
-    result = rad_result(successes, reports, m, protocol, **words)
-    level = f"at level {result.level}"
-    lines = [
-        ("counts", f"{successes:,} of {reports:,} reports reconstructed"),
-        ("RAD", f"{result.rates['advantage']:.6f}"),
-        ("epsilon_emp", f"{result.epsilon_emp:.4f}"),
-        ("lower", f"{result.lower:.4f} for any mechanism, {level}"),
-    ]
-    if result.interval:
-        low, high = result.interval
-        lines.append(("interval", f"[{low:.4f}, {high:.4f}] if it is {protocol}, {level}"))
-    return conclude([(result, lines)], as_json, strict)
-
-
-def _exact_rad(name: str | None, m: int, epsilon: float | None, as_json: bool) -> int:
-    if name is None or epsilon is None:
+    if successes is not None and reports is not None:
+        words["claim"] = math.inf if claim is None else claim
+        result = reconstruction.rad_result(successes, reports, m, protocol, **words)
+        return conclude([result], as_json, strict)
+    if protocol is None or claim is None:
         raise click.UsageError("give --mechanism and --epsilon, or --successes and --reports")
-    protocol = PROTOCOLS[one_of("mechanism", name, PROTOCOLS)](m, epsilon)
-    exact = rad_uniform(protocol)
+    exact = reconstruction.rad_uniform(RADAudit.target(protocol, k=m, epsilon=claim))
     rates = {"rad": exact, "success_rate": exact + 1 / m}
     lines = [
-        ("mechanism", f"{name} (m = {m}, epsilon = {protocol.epsilon:g})"),
+        ("mechanism", f"{protocol} (m = {m}, epsilon = {claim:g})"),
         ("RAD", f"{exact:.8f}"),
         ("success", f"{exact + 1 / m:.8f}, of which {1 / m:.8f} by chance"),
     ]
     verdict = "No attack has a larger advantage at a uniform prior without side knowledge."
-    row = {"mechanism": name, "m": m, "epsilon": protocol.epsilon, **rates}
+    row = {"mechanism": protocol, "m": m, "epsilon": claim, **rates}
     return write(row, lines, verdict, as_json)
 
 
 @cli.command()
-@options(run_calibrate, mechanism={"metavar": "NAME", "help": f"One of {', '.join(CALIBRATED)}."})
+@options(
+    reconstruction.calibrate,
+    mechanism={"metavar": "NAME", "help": f"One of {', '.join(reconstruction.CALIBRATED)}."},
+)
 @as_json
 def calibrate(mechanism: str, knowledge: str, as_json: bool, **words: Word) -> int:
     """Find the least noise that keeps an accepted risk."""
-    found = run_calibrate(mechanism, knowledge=knowledge, **words)
+    found = reconstruction.calibrate(mechanism, knowledge=knowledge, **words)
     unit = "clipping norms on the summed gradients" if mechanism == "dpsgd" else "the query's unit"
     texts = {
         "epsilon": "any: the risk is never reached" if found.epsilon == math.inf else "{:.6f}",

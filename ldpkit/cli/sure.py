@@ -11,16 +11,14 @@ from typing import Any
 import click
 
 from .. import __version__, attacks, betting, checks, stats
-from ..auditors.report_html import OPENING, counted, leading, page
+from ..auditors.report_html import OPENING, page
 from ..auditors.result import PairResult, Row
 from ..digests import digest, replace, replaceable
 from ..mechanisms import Client
 from ..sequential import SequentialAudit
 from ..sequential.loop import Run
-from ..sequential.result import SequentialResult
 from ..stats import epsilon_buehler
 from .options import (
-    Line,
     as_json,
     claims,
     cli,
@@ -65,9 +63,8 @@ bets = together(
 
 def refuse(given: Row) -> None:
     """Refuse the options of a sequential audit without --until-sure."""
-    for name in _BETS:
-        flag = f"--{name.replace('_', '-')}"
-        checks.need(given.pop(name) in (None, False), f"{flag} needs --until-sure")
+    used = [name.replace("_", "-") for name in _BETS if given.pop(name) not in (None, False)]
+    checks.need(not used, f"--{''.join(used[:1])} needs --until-sure")
 
 
 def planned(words: Row) -> SequentialAudit:
@@ -83,8 +80,9 @@ def planned(words: Row) -> SequentialAudit:
     learned = attack and {*attack} == {attacks.Learned.name}
     if learned and isinstance(target, Client) and pair is None:
         if words["all_pairs"]:
-            note = "--all-pairs changes nothing: each input is compared with the others"
-            click.echo(note, err=True)
+            click.echo(
+                "--all-pairs changes nothing: each input is compared with the others", err=True
+            )
     elif words["all_pairs"]:
         report_type: Any = target.report_type
         inputs = list(range(min(report_type.k, _PAIRS + 1))) if inputs is None else inputs
@@ -127,7 +125,7 @@ def sure(words: Row, as_json: bool, strict: bool, begun: Run | None = None) -> i
     if save:
         _keep(save, words, run)
     show(result, words, "--until-sure")
-    return conclude([(result, _table(result))], as_json, strict)
+    return conclude([result], as_json, strict)
 
 
 def writable(words: Row) -> None:
@@ -153,41 +151,14 @@ def _repeat(words: Row, *flags: str) -> str:
     """Return the command that repeats the audit."""
     command = ["ldpkit", "audit", *flags]
     for name, value in words.items():
-        if name in ("html", "save"):
-            continue
         for given in value if name in ("attack", "pair") else [value]:
-            if given not in (None, False, ""):
+            if name not in ("html", "save") and given not in (None, False, ""):
                 parts = given if isinstance(given, (list, tuple)) else [given]
                 command += [
                     f"--{name.replace('_', '-')}",
                     *map(str, () if given is True else parts),
                 ]
     return shlex.join(command)
-
-
-def _table(result: SequentialResult) -> list[Line]:
-    claim, bound = result.claimed, stats.down(result.lower)
-    if result.curve is not None:
-        claim += f", which implies epsilon = {result.claim:g}"
-        bound = f"mu = {stats.down(result.mu_lower)}" if result.mu_lower else "none"
-    e_value = "nothing is claimed" if result.e_value is None else f"{result.e_value:.4g}"
-    origin = "all reports real" if result.faithful else "sampled from the exact distribution"
-    return [
-        ("mechanism", result.mechanism),
-        ("claim", f"{claim}, delta = {result.delta:g}"),
-        ("attack", f"{result.attack}, {origin}"),
-        ("event", result.event),
-        *([("cause", result.cause)] if result.cause else []),
-        ("pair", f"{leading(result)}, one of {result.questions} bets"),
-        ("reports", f"{result.reports:,} per input"),
-        ("asked", ", ".join(f"{n:,}" for n in result.asked) + " reports, by input"),
-        ("counts", counted(result.counts)),
-        ("rates", ", ".join(f"{key} = {value:.6f}" for key, value in result.rates.items())),
-        ("e-value", f"{e_value} (a violation from {1 / result.alpha:g} on)"),
-        ("lower", f"{bound} at level {result.level}, at all times"),
-        ("stopped", result.stopped),
-        ("seconds", f"{result.seconds:.2f}"),
-    ]
 
 
 @cli.command()
@@ -230,14 +201,10 @@ def resume(
 
 
 def _kept(file: Path) -> Row:
-    """Read an audit that was kept, and refuse any other file by its beginning."""
-    with file.open(encoding="utf-8") as lines:
-        opening = lines.read(len(_OPENING))
-        checks.need(opening == _OPENING, f"it does not begin with {_OPENING}")
-        kept: Row = json.loads(opening + lines.read())
-    release = kept["ldpkit"]
+    """Read an audit that was kept, and refuse any other file."""
+    kept: Row = json.loads(file.read_text(encoding="utf-8"))
+    release, check = kept["ldpkit"], kept.pop("check")  # the digest of all other entries
     checks.need(release == __version__, f"ldpkit {release} kept it, and this is {__version__}")
-    check = kept.pop("check")  # the digest of all other entries
     checks.need(check == digest(kept), "it was changed")
     return kept
 
@@ -276,8 +243,10 @@ def plan(
         checks.need(suspected is not None, "--mechanism needs the epsilon that is --suspected")
         target = mechanism_of(mechanism, own | {"epsilon": suspected})
         rates = attacks.make(attack).choose(target, 10**6, stats.tail_mass(alpha)).rates(target)
-        unknown = f"mechanism must have known rates of the attack {attack}, got {mechanism}"
-        checks.need(rates is not None, unknown)
+        checks.need(
+            rates is not None,
+            f"mechanism must have known rates of the attack {attack}, got {mechanism}",
+        )
     p, q = (checks.real(name, r, 0, 1) for name, r in zip(("tpr", "fpr"), rates))
     growth, goal = betting.joint_growth(p, q, claim, delta), -math.log(alpha)
     growth = growth if growth > 1e-12 else 0.0  # rounding alone may reach this
@@ -333,7 +302,8 @@ def bound(tp: int, fp: int, trials: int, alpha: float, delta: float, as_json: bo
         ),
     ]
     if sharper is not None:
-        both = f"{stats.down(sharper, 6)} at the same level, from both counts together"
-        lines.append(("sharper", both))
+        lines.append(
+            ("sharper", f"{stats.down(sharper, 6)} at the same level, from both counts together")
+        )
     verdict = f"With {stats.confidence(alpha)} confidence epsilon is at least {stats.down(best)}."
     return write(row, lines, verdict, as_json)

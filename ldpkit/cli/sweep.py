@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import yaml
@@ -23,10 +23,7 @@ from ..mechanisms.client import load
 from ..reports.anything import repeated
 from ..types import Row
 from .group import brief
-from .options import FAILED, cli, options
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .options import FAILED, cli, number, options
 
 
 class _Loader(yaml.SafeLoader):
@@ -40,16 +37,11 @@ class _Loader(yaml.SafeLoader):
             )
         return super().construct_mapping(node, deep=deep)
 
-    def exponent(self, node: yaml.ScalarNode) -> float:
-        """Return the number of a text such as ``1e6``, as an integer if it is whole."""
-        number = float(node.value)
-        return int(number) if number.is_integer() else number
-
 
 _Loader.add_implicit_resolver(
     "!exponent", re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
 )
-_Loader.add_constructor("!exponent", _Loader.exponent)
+_Loader.add_constructor("!exponent", lambda _, node: number(node.value))
 
 
 def parsed(text: bytes) -> Any:
@@ -138,10 +130,8 @@ def read(path: str | Path, allow: Collection[str] = ()) -> Plan:
     """
     try:
         need(Path(path).is_file(), "a sweep is described by a regular file")
-        with Path(path).open("rb") as file:
-            text = file.read(_LONGEST + 1)
-        need(len(text) <= _LONGEST, f"longer than {_LONGEST:,} bytes")
-        content = parsed(text)
+        need(Path(path).stat().st_size <= _LONGEST, f"longer than {_LONGEST:,} bytes")
+        content = parsed(Path(path).read_bytes())
         need(isinstance(content, dict), f"a sweep is described by keys and values, got {content!r}")
         for name in content:
             one_of("key", name, _KEYS)
@@ -174,20 +164,20 @@ def _planned(
             raise ValueError(f"{twice} must be given in the grid or fixed, not in both")
     cells = sweeps.cells([cell | fixed for cell in sweeps.cells(grid)]) if grid else []
     need(cells, f"grid must hold at least one cell, got {grid!r}")
-    named = out is None or (isinstance(out, str) and out)
-    need(named, f"out must be the name of a file, got {out!r}")
-    for cell in cells:
-        client = str(cell.get("mechanism"))
-        module, colon, _ = client.partition(":")
-        need(
-            not colon or any(f"{module}.".startswith(f"{each}.") for each in allow),
-            f"cell {cell}: client {client!r} would be imported and run as you: --allow {module}"
-            " lets it",
-        )
+    need(
+        out is None or (isinstance(out, str) and out),
+        f"out must be the name of a file, got {out!r}",
+    )
     if allow:
         sys.path.insert(0, os.getcwd())  # for clients, and workers inherit it
     for cell in sweeps.progress(cells, len(cells), "checking"):
+        module, colon, _ = str(cell.get("mechanism")).partition(":")
         try:
+            need(
+                not colon or any(f"{module}.".startswith(f"{each}.") for each in allow),
+                f"client {cell.get('mechanism')!r} would be imported and run as you: --allow"
+                f" {module} lets it",
+            )
             need(
                 "seed" not in cell,
                 "seed must stand outside the grid, because every cell derives its own seed from it",
@@ -257,14 +247,12 @@ def sweep(
         scheduler is None or workers is None,
         "--workers are processes of this machine; with --scheduler the cluster has its own",
     )
-    plan, start = read(config, allow), time.monotonic()
+    plan, start, failures = read(config, allow), time.monotonic(), []
     out = out or Path(plan.out or config.with_suffix(".csv").name)
     replaceable("out", out, "a table that a sweep wrote", _table)
     # after an edit of a client or of a file, cells are stored in another folder
     store = (store or out.with_suffix(".cells")) / plan.sources()
-    failures: list[Any] = []
-    here: Any = contextlib.nullcontext()
-    with here if scheduler is None else executors.connect(scheduler) as cluster:
+    with contextlib.nullcontext() if scheduler is None else executors.connect(scheduler) as cluster:
         if cluster and not cluster.scheduler_info()["workers"]:
             click.echo("ldpkit: the cluster has no worker yet; waiting for one", err=True)
         try:
@@ -281,7 +269,7 @@ def sweep(
     return FAILED if failures else 0
 
 
-def _summary(plan: Plan, table: "pd.DataFrame", failed: int, out: Path) -> str:
+def _summary(plan: Plan, table: Any, failed: int, out: Path) -> str:
     proofs = int(table["violated"].sum()) if "violated" in table else 0
     parts = [
         f"{len(plan.cells) - failed} of {len(plan.cells)} cells finished",

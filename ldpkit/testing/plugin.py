@@ -36,11 +36,11 @@ def pytest_runtest_makereport(item: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """List the audits of all tests; the report of a test's end has those of all its phases."""
-    every = [report for several in terminalreporter.stats.values() for report in several]
-    ended = [report for report in every if getattr(report, "when", "") == "teardown"]
+    every = (report for several in terminalreporter.stats.values() for report in several)
     lines = [
         f"{report.nodeid}: {text}"
-        for report in ended
+        for report in every
+        if getattr(report, "when", "") == "teardown"
         for name, text in report.user_properties
         if name == "ldp"
     ]

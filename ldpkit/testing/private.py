@@ -64,13 +64,11 @@ def assert_private(
         If a parameter is out of range, or the client fails.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    time = seconds if plugin.seconds is None else plugin.seconds
-    time = checks.real("seconds", time, 0, closed="()")
+    seconds = seconds if plugin.seconds is None else plugin.seconds
+    limits: Any = {"trials": _MOST, "max_time": checks.real("seconds", seconds, 0, closed="()")}
     checks.flag("allow_inconclusive", allow_inconclusive)
     name = getattr(client, "__name__", type(client).__name__)
-    claimed: Any = {"values": inputs, "epsilon": epsilon, "delta": delta, "name": name}
-    target = Client(client, report="any", **claimed)
-    limits: Any = {"trials": _MOST, "max_time": time}
+    target = Client(client, epsilon=epsilon, delta=delta, name=name, values=inputs)
     audit = SequentialAudit(target, "learned", inputs=range(target.k), **limits)
     _compile()
     with threadpool_limits(

@@ -22,8 +22,7 @@ from ldpkit.attacks.reconstruct import (
     rad_exact,
 )
 from ldpkit.auditors import rad_bounds as bounds
-from ldpkit.auditors.calibration import calibrate
-from ldpkit.auditors.rad import invert_blackbox, rad_uniform
+from ldpkit.auditors.rad import calibrate, invert_blackbox, rad_uniform
 from ldpkit.mechanisms import GRR, OUE, FloorSS
 
 near = pytest.approx

@@ -30,6 +30,7 @@ from ldpkit.mechanisms import (
     OUE,
     PCKVGRR,
     PCKVUE,
+    SUE,
     Client,
     PrivUnit,
     PrivUnitG,
@@ -102,10 +103,10 @@ def test_audits_of_clients_hold(epsilon):
 
 def test_audits_by_reconstruction_hold():
     """GRR reaches the bound, so its audits are tight; other intervals trust the protocol."""
-    for epsilon in (MIN_EPSILON, 2.0):
+    for epsilon in (MIN_EPSILON, 2.0, 9.0):
         failed = outside = 0
         for seed in range(AUDITS):
-            protocol, m = ("GRR", "GRR", "SS", "OUE")[seed % 4], (2, 10, 50)[seed % 3]
+            protocol, m = ("GRR", "GRR", "SS", "OUE")[seed % 4], (2, 10, 50, 3052, 5356)[seed % 5]
             given = {"trials": (1, 20, 400)[seed % 3], "alpha": ALPHA, "seed": seed}
             result = rad_audit(PROTOCOLS[protocol](m, epsilon), **given)
             failed += result.lower > epsilon + 1e-7
@@ -114,19 +115,29 @@ def test_audits_by_reconstruction_hold():
         judge(outside, ("interval", epsilon))
 
 
-def test_audits_of_equal_laws_find_nothing():
-    laws = [
-        oracle_distribution(GRR(5, 1.0), 0),
-        oracle_distribution(OUE(4, 1.0), 1),
-        PCKVUE(2, 1.0).distribution([(0, 1.0)]),
-        CPPUE(1, 1.0).distribution([]),
-    ]
-    for estimator in ("valid", "split", "pooled"):
-        failed = 0
-        for s in range(AUDITS):
-            given = {"trials": (4, 200, 10**7)[s % 3], "estimator": estimator, "alpha": ALPHA}
-            failed += audit_distributions(laws[s % 4], laws[s % 4], seed=s, **given).lower > 0
-        judge(failed, estimator)
+COVERED = {
+    "null, 2 outputs": (np.full(2, 0.5), np.full(2, 0.5), 0.0),
+    "null, 16 outputs": (np.full(16, 1 / 16), np.full(16, 1 / 16), 0.0),
+    "null, rare outputs": (*[np.append(np.full(10, 1e-4), 0.999)] * 2, 0.0),
+    "GRR": (*(oracle_distribution(GRR(4, 1.0), v) for v in (0, 1)), 1.0),
+    "GRR, rare": (*(oracle_distribution(GRR(100, 4.0), v) for v in (0, 1)), 4.0),
+    "OUE": (*(oracle_distribution(OUE(4, 1.0), v) for v in (0, 1)), 1.0),
+    "SUE": (*(oracle_distribution(SUE(3, 2.0), v) for v in (0, 1)), 2.0),
+    "PCKV-UE": (*(PCKVUE(3, 1.0).distribution([p]) for p in ((0, 1.0), (1, -1.0))), 1.0),
+    "PCKV-GRR": (*(PCKVGRR(3, 1.0).distribution([p]) for p in ((0, 1.0), (1, -1.0))), 1.0),
+}
+
+
+@pytest.mark.parametrize("estimator", ["valid", "split", "pooled"])
+def test_audits_of_distributions_hold(estimator):
+    failed, cases = 0, list(COVERED.values())
+    for seed in range(AUDITS):
+        first, second, truth = cases[seed % len(cases)]
+        given = {"trials": (4, 2000, 10**8)[seed // 9 % 3], "seed": seed, "alpha": ALPHA}
+        result = audit_distributions(first, second, estimator=estimator, **given)
+        failed += result.lower > truth * (1 + 1e-12)
+        assert result.lower == result.epsilon_emp
+    judge(failed, estimator)
 
 
 @pytest.mark.parametrize("estimator", ["valid", "split"])
