@@ -7,6 +7,7 @@ function maps the value.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -61,23 +62,16 @@ class HR(SupportOracle, exact=True):
 
     k: Annotated[int, checks.rule(checks.integer, 2, MAX_ORDER - 1)]
     epsilon: Epsilon
-    q = 0.5
-    """Probability of an index in the half of one given other value."""
 
     @property
     def order(self) -> int:
         """Order of the matrix."""
         return 2 ** math.ceil(math.log2(self.k + 1))
 
-    @property
-    def p(self) -> float:
-        """Probability of an index in the true value's half."""
-        return 1 / (1 + math.exp(-self.epsilon))
-
-    @property
+    @cached_property
     def report_type(self) -> Index:
         """One index."""
-        return Index(self.k, self.order, self.p)
+        return Index(self.k, self.order, 1 / (1 + math.exp(-self.epsilon)))
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return indices, int array (n,); see `Mechanism.perturb`."""
@@ -115,20 +109,10 @@ class HM(SupportOracle, exact=True):
         """Order of the matrix."""
         return 2 ** math.ceil(math.log2(self.k))
 
-    @property
-    def p(self) -> float:
-        """Probability of the true value's signs."""
-        return GRR(2**self.t, self.epsilon).p
-
-    @property
-    def q(self) -> float:
-        """Probability of the signs of one given other value."""
-        return 0.5**self.t
-
-    @property
+    @cached_property
     def report_type(self) -> Signs:
         """Indices and signs."""
-        return Signs(self.k, self.order, self.t, self.p)
+        return Signs(self.k, self.order, self.t, GRR(2**self.t, self.epsilon).p)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``indices`` and ``signs``; see
@@ -190,20 +174,10 @@ class CMS(CountMeanSketch, exact=True):
     unbiased over the choice of the functions. Apple uses 65,536 functions of 1,024 cells.
     """
 
-    @property
-    def p(self) -> float:
-        """Probability of a plus in the true value's cell."""
-        return 1 / (1 + math.exp(-self.epsilon / 2))
-
-    @property
-    def q(self) -> float:
-        """Probability of a plus in the cell of another value under a random hash function."""
-        return self.p / self.m + (1 - self.p) * (1 - 1 / self.m)
-
-    @property
+    @cached_property
     def report_type(self) -> Sketch:
         """A hash function and signs."""
-        return Sketch(self.k, self.hashes, self.m, self.p)
+        return Sketch(self.k, self.hashes, self.m, 1 / (1 + math.exp(-self.epsilon / 2)))
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``hash`` and ``signs``; see `Mechanism.perturb`."""
@@ -245,20 +219,10 @@ class HCMS(CountMeanSketch, exact=True):
         super().__post_init__()
         checks.need(self.m.bit_count() == 1, f"m must be a power of two, got {self.m}")
 
-    @property
-    def p(self) -> float:
-        """Probability of the true value's sign."""
-        return 1 / (1 + math.exp(-self.epsilon))
-
-    @property
-    def q(self) -> float:
-        """Probability of the sign of another value under a random hash function."""
-        return self.p / self.m + (1 - 1 / self.m) / 2
-
-    @property
+    @cached_property
     def report_type(self) -> Signs:
         """A hash function, an index and a sign."""
-        return Signs(self.k, self.m, 1, self.p, self.hashes)
+        return Signs(self.k, self.m, 1, 1 / (1 + math.exp(-self.epsilon)), self.hashes)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``hash``, ``indices`` and ``signs``; see

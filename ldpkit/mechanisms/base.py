@@ -298,11 +298,24 @@ def support_estimate(counts: Array, n: Numbers, p: float, q: float) -> Array:
     return (counts / n - q) / (p - q)
 
 
+class _Stated:
+    """A rate that the report type states, unless a class has a field or property of this name."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, mechanism: "SupportOracle | None", owner: type) -> Any:
+        if mechanism is None:  # a dataclass would take what is returned for a field's default
+            raise AttributeError(self.name)
+        return getattr(mechanism.report_type, self.name)
+
+
 class SupportOracle(FrequencyOracle):
     """A pure protocol in the sense of Wang et al. (2017).
 
     Every report supports a set of values. The set contains the user's own value with probability
-    `p`, and any other value with probability `q`; subclasses define both probabilities.
+    `p`, and any other value with probability `q`. Both are those of the report type, unless a
+    subclass defines its own.
     """
 
     if TYPE_CHECKING:
@@ -318,6 +331,9 @@ class SupportOracle(FrequencyOracle):
         @property
         def q(self) -> float:
             """Probability that one given other value is supported."""
+
+    else:
+        p, q = _Stated(), _Stated()
 
     def support_counts(self, reports: ArrayLike) -> Array:
         """Return the number of reports that support each value, shape (k,)."""

@@ -3,6 +3,7 @@ of fixed size."""
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,20 +59,10 @@ class GRR(SupportOracle, exact=True):
     k: Domain
     epsilon: Epsilon
 
-    @property
+    @cached_property
     def report_type(self) -> Response:
         """One value."""
-        return Response(self.k, self.p, self.q)
-
-    @property
-    def p(self) -> float:
-        """Probability of reporting the true value."""
-        return response_rates(self.k, self.epsilon, self.delta)[0]
-
-    @property
-    def q(self) -> float:
-        """Probability of reporting one given other value."""
-        return response_rates(self.k, self.epsilon, self.delta)[1]
+        return Response(self.k, *response_rates(self.k, self.epsilon, self.delta))
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return reports, int array (n,); see `Mechanism.perturb`."""
@@ -157,21 +148,12 @@ class SubsetSelection(SupportOracle):
         def omega(self) -> int:
             """Subset size."""
 
-    @property
+    @cached_property
     def report_type(self) -> Selection:
         """A set of fixed size."""
-        absent = (self.k - self.omega) / (self.omega * math.exp(self.epsilon) + self.k - self.omega)
-        return Selection(self.k, self.omega, self.p, absent)
-
-    @property
-    def p(self) -> float:
-        """Probability that the subset contains the true value."""
-        return inclusion_rates(self.k, self.epsilon, self.omega)[0]
-
-    @property
-    def q(self) -> float:
-        """Probability that the subset contains one given other value."""
-        return inclusion_rates(self.k, self.epsilon, self.omega)[1]
+        k, omega = self.k, self.omega
+        absent = (k - omega) / (omega * math.exp(self.epsilon) + k - omega)
+        return Selection(k, omega, *inclusion_rates(k, self.epsilon, omega), absent)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return subsets, int array (n, omega); see `Mechanism.perturb`."""

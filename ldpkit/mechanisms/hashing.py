@@ -3,12 +3,14 @@ the cell by randomised response."""
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from .. import checks
-from ..reports.values import HASH_REPORT, Hashed, cells
+from ..reports.base import structured
+from ..reports.values import HASH_REPORT, Hashed
 from ..types import Array, ArrayLike, Rng
 from .base import MIN_EPSILON, Delta, Domain, Epsilon, SupportOracle
 from .grr import respond, response_rates
@@ -37,29 +39,18 @@ class LocalHashing(SupportOracle):
         def g(self) -> int:
             """Hash range."""
 
-    @property
+    @cached_property
     def report_type(self) -> Hashed:
         """A hash function and a cell."""
-        return Hashed(self.k, self.g, self.p)
-
-    @property
-    def p(self) -> float:
-        """Probability of reporting the true value's cell."""
-        return response_rates(self.g, self.epsilon, self.delta)[0]
-
-    @property
-    def q(self) -> float:
-        """Probability that a report supports one given other value."""
-        return 1 / self.g
+        return Hashed(self.k, self.g, response_rates(self.g, self.epsilon, self.delta)[0])
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) of type `HASH_REPORT`; see `Mechanism.perturb`."""
-        values = self._users(values, rng)
-        reports = np.empty(values.size, HASH_REPORT)
-        reports["seed"] = rng.integers(0, 2**64, values.size, dtype=np.uint64)
-        true = cells(values, reports["seed"], self.g)
-        reports["cell"] = respond(true, self.g, self.p, rng) if self.p < 1 else true
-        return reports
+        values, form = self._users(values, rng), self.report_type
+        seeds = rng.integers(0, form.seeds, values.size, dtype=np.uint64)
+        true = form.cells(values, seeds)
+        sent = respond(true, self.g, self.p, rng) if self.p < 1 else true
+        return structured(HASH_REPORT, seed=seeds, cell=sent)
 
 
 @dataclass(frozen=True)
@@ -207,8 +198,3 @@ class LHO(LocalHashing, exact=True):
 
     g: Annotated[int, checks.rule(checks.integer, 2, MAX_CELLS)]
     epsilon = math.inf
-
-    @property
-    def p(self) -> float:
-        """Probability of reporting the true value's cell, which is 1."""
-        return 1.0

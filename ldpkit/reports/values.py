@@ -173,19 +173,16 @@ class Selection(Subset, ExactSupport):
     ----------
     k, omega : int
         Domain size and number of values in a set.
-    p, absent : float
-        Probability that the true value is a member, and that it is not. Both are given because
-        ``1 - p`` would lose digits.
+    p, q : float
+        Probability that the true value is a member, and that one given other value is.
+    absent : float
+        Probability that the true value is no member, because ``1 - p`` would lose digits.
     """
 
     omega: int
     p: float
+    q: float
     absent: float
-
-    @property
-    def q(self) -> float:  # type: ignore[override]  # follows from the other fields
-        """Probability that one given other value is a member."""
-        return float(self.pair_distribution()[[1, 2]].sum())
 
     def read(self, reports: Reports, sender: str) -> Array:
         return super().read(shaped(reports, (None, self.omega), sender), sender)
@@ -345,6 +342,12 @@ class Hashed(Structured, Independent):
     g: int
     p: float
     name, form = "hash", HASH_REPORT
+    seeds = 2**64
+    """Number of hash functions."""
+
+    def cells(self, values: Array, seeds: Array) -> Array:
+        """Cell of each value under the function of its seed, int array (n,)."""
+        return cells(values, seeds, self.g)
 
     @property
     def q(self) -> float:  # type: ignore[override]  # follows from the hash range
