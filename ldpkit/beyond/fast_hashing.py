@@ -12,8 +12,7 @@ from ..jit import kernel
 from ..mechanisms.base import Epsilon
 from ..mechanisms.grr import response_rates
 from ..mechanisms.hashing import LocalHashing
-from ..reports import HASH_REPORT
-from ..reports.base import Structured, log_ratio
+from ..reports.base import Columns, Structured, log_ratio
 from ..types import Array, Numbers, Pair, Rates
 
 __all__ = ["FLH", "FAMILIES", "Seeded"]
@@ -104,7 +103,7 @@ class Seeded(Structured):
     seeds: int
     p: float
     prime: int
-    name, exact, form = "hash", True, HASH_REPORT
+    name, exact = "hash", True
     guess_route = score_route = "enumerate"
 
     def cells(self, values: Array, seeds: Array) -> Array:
@@ -112,8 +111,8 @@ class Seeded(Structured):
         return _cells(self.prime, *_texts(self.k), values, seeds.astype(np.uint64), self.g)
 
     @property
-    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from the other fields
-        return {"seed": self.seeds, "cell": self.g}
+    def columns(self) -> Columns:
+        return {"seed": ("<u8", (), self.seeds), "cell": ("<i8", (), self.g)}
 
     def supported(self, reports: Array, values: Array) -> Array:
         return self._table(values, reports["seed"]) == reports["cell"][:, None]

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import checks
 from ..jit import kernel
-from ..reports.base import Structured, Support, log_ratio, ones, shaped
+from ..reports.base import Columns, Structured, Support, log_ratio, ones, shaped
 from ..reports.values import cells
 from ..stats import binomial_window
 from ..types import Array, Pair, Rates, Reports
@@ -150,14 +150,9 @@ class Signs(Structured):
     exact, rounds_exact = True, False
 
     @property
-    def form(self) -> np.dtype[np.void]:  # type: ignore[override]  # follows from the other fields
-        hashes = [("hash", "<i8")] if self.hashes else []
-        return np.dtype([*hashes, ("indices", "<i8", (self.t,)), ("signs", "<i8")])
-
-    @property
-    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from the other fields
-        hashes = {"hash": self.hashes} if self.hashes else {}
-        return hashes | {"indices": self.order, "signs": 2**self.t}
+    def columns(self) -> Columns:
+        hashes: Columns = {"hash": ("<i8", (), self.hashes)} if self.hashes else {}
+        return hashes | {"indices": ("<i8", (self.t,), self.order), "signs": ("<i8", (), 2**self.t)}
 
     @property
     def table(self) -> Array:
@@ -258,12 +253,8 @@ class Sketch(Structured):
     name, exact, guess_route = "sketch", True, "convolve"
 
     @property
-    def form(self) -> np.dtype[np.void]:  # type: ignore[override]  # follows from the other fields
-        return np.dtype([("hash", "<i8"), ("signs", "i1", (self.m,))])
-
-    @property
-    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from the other fields
-        return {"hash": self.hashes}
+    def columns(self) -> Columns:
+        return {"hash": ("<i8", (), self.hashes), "signs": ("i1", (self.m,), None)}
 
     @property
     def table(self) -> Array:
@@ -281,10 +272,8 @@ class Sketch(Structured):
 
     def read(self, reports: Reports, sender: str) -> Array:
         reports = super().read(reports, sender)
-        if not (good := np.abs(reports["signs"]) == 1).all():
-            raise ValueError(
-                f"reports of {sender} must hold signs 1 and -1, got {reports['signs'][~good][0]}"
-            )
+        signs = reports["signs"]
+        checks.every(np.abs(signs) == 1, signs, f"reports of {sender} must hold signs 1 and -1")
         return reports
 
     def supported(self, reports: Array, values: Array) -> Array:

@@ -14,6 +14,7 @@ from ..exact import binomial, response_wins
 from ..jit import kernel
 from ..types import Array, Reports, Rng
 from .base import (
+    Columns,
     ExactSupport,
     Independent,
     Structured,
@@ -90,10 +91,9 @@ class Bits(Support):
 
     def read(self, reports: Reports, sender: str) -> Array:
         reports = shaped(reports, (None, self.k), sender)
-        if (reports.dtype.kind not in "bu" or reports.max() > 1) and not (
-            good := np.isin(reports, (0, 1))
-        ).all():
-            raise ValueError(f"reports of {sender} must hold only 0 and 1, got {reports[~good][0]}")
+        if reports.dtype.kind not in "bu" or reports.max() > 1:
+            good = np.isin(reports, (0, 1))
+            checks.every(good, reports, f"reports of {sender} must hold only 0 and 1")
         return reports
 
     def supported(self, reports: Array, values: Array) -> Array:
@@ -209,8 +209,9 @@ class Selection(Subset, ExactSupport):
         return "convolve" if self.omega == 1 else "simulate"
 
     def rounds_success(self, tau: int) -> float | None:
-        alone = self.omega == 1  # the set is a response
-        return Response(self.k, self.p, self.q).rounds_success(tau) if alone else None
+        if self.omega > 1:
+            return None
+        return Response(self.k, self.p, self.q).rounds_success(tau)
 
     @property
     def outputs(self) -> int:
@@ -341,7 +342,7 @@ class Hashed(Structured, Independent):
     k: int
     g: int
     p: float
-    name, form = "hash", HASH_REPORT
+    name = "hash"
     seeds = 2**64
     """Number of hash functions."""
 
@@ -355,8 +356,8 @@ class Hashed(Structured, Independent):
         return 1 / self.g
 
     @property
-    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from the other fields
-        return {"cell": self.g}
+    def columns(self) -> Columns:
+        return {"seed": ("<u8", (), None), "cell": ("<i8", (), self.g)}
 
     def supported(self, reports: Array, values: Array) -> Array:
         return _inside(reports["seed"], reports["cell"], values, self.g)
