@@ -130,6 +130,8 @@ def make(name: str, /, **parameters: Word) -> Any:
     one = build(name, cls, **parameters)
     if tau is None and not memoise:
         return one
-    if not isinstance(one, FrequencyOracle):
-        raise ValueError(f"tau must not be given for {name}: its collections are not repeated")
+    checks.need(
+        isinstance(one, FrequencyOracle),
+        f"tau must not be given for {name}: its collections are not repeated",
+    )
     return Repeated(one, 1 if tau is None else tau, memoise)

@@ -119,9 +119,11 @@ class Mechanism(checks.Checked, ABC):
     def parameters(self) -> Row:
         """The fields of the mechanism as a dictionary, in the order of their declaration, without
         the fields that have the default ``None``."""
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every mechanism is a dataclass
-        given = ((field, getattr(self, field.name)) for field in fields)
-        return {f.name: value for f, value in given if value is not None or f.default is not None}
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)  # type: ignore[arg-type]  # of every mechanism
+            if field.default is not None or getattr(self, field.name) is not None
+        }
 
     @abstractmethod
     def perturb(self, values: Input, rng: Rng) -> Reports:
@@ -298,13 +300,13 @@ def support_estimate(counts: Array, n: Numbers, p: float, q: float) -> Array:
     return (counts / n - q) / (p - q)
 
 
-class _Stated:
+class Stated:
     """A rate that the report type states, unless a class has a field or property of this name."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    def __get__(self, mechanism: "SupportOracle | None", owner: type) -> Any:
+    def __get__(self, mechanism: LocalRandomizer | None, owner: type) -> Any:
         if mechanism is None:  # a dataclass would take what is returned for a field's default
             raise AttributeError(self.name)
         return getattr(mechanism.report_type, self.name)
@@ -333,7 +335,7 @@ class SupportOracle(FrequencyOracle):
             """Probability that one given other value is supported."""
 
     else:
-        p, q = _Stated(), _Stated()
+        p, q = Stated(), Stated()
 
     def support_counts(self, reports: ArrayLike) -> Array:
         """Return the number of reports that support each value, shape (k,)."""
