@@ -8,7 +8,7 @@ function maps the value.
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, cast
 
 import numpy as np
 
@@ -78,8 +78,22 @@ class HR(SupportOracle, exact=True):
         return _indices(self._users(values, rng), self.order, self.p, rng)
 
 
+class SignOracle(SupportOracle):
+    """Base of the protocols whose reports are `Signs`."""
+
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
+        """Return a structured array (n,) with ``indices`` and ``signs``, and with ``hash`` if there
+        are hash functions; see `Mechanism.perturb`."""
+        values, form = self._users(values, rng), cast(Signs, self.report_type)
+        chosen = {"hash": rng.integers(0, form.hashes, values.size)} if form.hashes else {}
+        rows = form.table[chosen.get("hash", 0), values]
+        indices = rng.integers(0, form.order, (values.size, form.t))
+        signs = respond(words(rows[:, None], indices)[:, 0], 2**form.t, form.p, rng)
+        return structured(form.form, **chosen, indices=indices, signs=signs)
+
+
 @dataclass(frozen=True)
-class HM(SupportOracle, exact=True):
+class HM(SignOracle, exact=True):
     """Hadamard mechanism: a few random indices, and jointly perturbed signs of the value's row.
 
     Parameters
@@ -113,20 +127,6 @@ class HM(SupportOracle, exact=True):
     def report_type(self) -> Signs:
         """Indices and signs."""
         return Signs(self.k, self.order, self.t, GRR(2**self.t, self.epsilon).p)
-
-    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
-        """Return a structured array (n,) with ``indices`` and ``signs``; see
-        `Mechanism.perturb`."""
-        values = self._users(values, rng)
-        indices = rng.integers(0, self.order, (values.size, self.t))
-        signs = answers(values, indices, self.p, rng)
-        return structured(self.report_type.form, indices=indices, signs=signs)
-
-
-def answers(rows: Array, indices: Array, p: float, rng: Rng) -> Array:
-    """Return the signs of each user's row at the indices with probability `p`, otherwise uniform
-    other signs; int array (n,)."""
-    return respond(words(rows[:, None], indices)[:, 0], 2 ** indices.shape[1], p, rng)
 
 
 # --- count mean sketches
@@ -190,7 +190,7 @@ class CMS(CountMeanSketch, exact=True):
 
 
 @dataclass(frozen=True)
-class HCMS(CountMeanSketch, exact=True):
+class HCMS(CountMeanSketch, SignOracle, exact=True):
     """Hadamard count mean sketch: a public hash function, and one sign of the transformed one-hot
     row.
 
@@ -223,12 +223,3 @@ class HCMS(CountMeanSketch, exact=True):
     def report_type(self) -> Signs:
         """A hash function, an index and a sign."""
         return Signs(self.k, self.m, 1, 1 / (1 + math.exp(-self.epsilon)), self.hashes)
-
-    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
-        """Return a structured array (n,) with ``hash``, ``indices`` and ``signs``; see
-        `Mechanism.perturb`."""
-        values, report_type = self._users(values, rng), self.report_type
-        chosen = rng.integers(0, self.hashes, values.size)
-        indices = rng.integers(0, self.m, (values.size, 1))
-        signs = answers(report_type.table[chosen, values], indices, self.p, rng)
-        return structured(report_type.form, hash=chosen, indices=indices, signs=signs)
