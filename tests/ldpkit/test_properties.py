@@ -471,7 +471,7 @@ def test_laws_of_key_value_reports_sum_to_one_and_keep_their_budget(name, data):
     assert law.min() > 0 and law.sum(axis=1) == pytest.approx(1, abs=ROUNDING)
     if name.startswith("PCKV"):
         assert math.exp(loss(law)) <= math.exp(m.budget) * (1 + ROUNDING)
-        if m.padding == 1:  # longer padding hides the pair behind dummies
+        if m.padding == 1 or name == "PCKV-GRR":  # otherwise padding hides the pair behind dummies
             assert loss(law) == pytest.approx(m.budget, rel=1e-9)
     elif name == "CPP-UE":  # two bits tell two slots apart: twice the value's part
         assert loss(law) <= m.epsilon / 2 + 2 * m.value_epsilon + ROUNDING
