@@ -265,12 +265,6 @@ class Support(ReportType):
         one, two = (self.supports(reports, value).astype(np.int8) for value in pair)
         return one - two
 
-    def symbols(self, reports: Array, pair: Pair) -> Array:
-        """Symbol of each report for two values: `FIRST`, `SECOND`, `BOTH` or `NEITHER`; int array
-        (n,)."""
-        one, two = (self.supports(reports, value) for value in pair)
-        return np.where(one & two, BOTH, np.where(one, FIRST, np.where(two, SECOND, NEITHER)))
-
 
 Columns: TypeAlias = dict[str, tuple[str, tuple[int, ...], int | None]]
 """Type, shape, and smallest whole number above all entries of each part of a report, by name;
