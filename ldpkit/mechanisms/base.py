@@ -25,6 +25,7 @@ __all__ = [
     "Domain",
     "FrequencyOracle",
     "SupportOracle",
+    "Stated",
     "support_estimate",
     "support_variance",
     "MIN_EPSILON",
@@ -301,7 +302,10 @@ def support_estimate(counts: Array, n: Numbers, p: float, q: float) -> Array:
 
 
 class Stated:
-    """A rate that the report type states, unless a class has a field or property of this name."""
+    """A number that the report type states under the same name, such as the rate `p`.
+
+    A subclass may have a field or property of this name instead.
+    """
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
