@@ -20,7 +20,7 @@ from .types import Array, ArrayLike
 # fmt: off
 __all__ = [
     "integer", "real", "reals", "numeric", "flag", "one_of", "instance", "generator", "masked",
-    "unmasked", "values", "counts", "need", "fix", "rule", "bare", "Checked",
+    "unmasked", "values", "counts", "need", "every", "fix", "rule", "bare", "Checked",
     "checked", "Generator", "Count", "Share", "Positive", "NonNegative", "Flag"
 ]
 # fmt: on
@@ -96,10 +96,7 @@ def reals(
     array = numeric(name, array)
     good = np.isfinite(array) & (array >= low if closed[0] == "[" else array > low)
     good &= array <= high if closed[1] == "]" else array < high
-    if not good.all():
-        raise ValueError(
-            f"{name} must be {_interval(low, high, closed)} everywhere, got {array[~good].flat[0]}"
-        )
+    every(good, array, f"{name} must be {_interval(low, high, closed)} everywhere")
     return array.astype(float, copy=False)
 
 
@@ -116,8 +113,8 @@ def numeric(name: str, array: object) -> Array:
 
 def masked(array: object) -> bool:
     """Whether an array, or one of the rows of a list or tuple, has a mask."""
-    rows = array if isinstance(array, (list, tuple)) else (array,)
-    return any(isinstance(row, np.ma.MaskedArray) for row in rows)
+    several = array if isinstance(array, (list, tuple)) else (array,)
+    return any(isinstance(row, np.ma.MaskedArray) for row in several)
 
 
 def unmasked(name: str, array: object) -> Array:
@@ -206,6 +203,12 @@ def need(holds: object, sentence: str, error: type[Exception] = ValueError) -> N
     """Raise `error` with the message `sentence` unless `holds` is true."""
     if not holds:
         raise error(sentence)
+
+
+def every(good: Array, array: Array, sentence: str) -> None:
+    """Raise ``ValueError`` with `sentence` and the first entry of an array that is not `good`."""
+    if not good.all():
+        raise ValueError(f"{sentence}, got {array[~good].flat[0]}")
 
 
 def fix(record: object, **checked: object) -> None:

@@ -6,7 +6,7 @@ therefore changes the audit.
 
 import functools
 from dataclasses import dataclass, is_dataclass
-from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -111,6 +111,11 @@ class FixedEvent(Attack):
 
     reads: ClassVar[str]
 
+    def choose(self, mechanism: LocalRandomizer, trials: int, tail: float) -> Self:
+        """Return the attack itself if there is nothing to choose; see `Attack.choose`."""
+        handled(self, mechanism, self.reads)
+        return self
+
     def route(self, mechanism: LocalRandomizer) -> str:
         """Return how the exact rates are computed, one of `ldpkit.reports.base.ROUTES`."""
         return str(getattr(handled(self, mechanism, self.reads), f"{self.reads}_route"))
@@ -163,11 +168,6 @@ class Guess(FixedEvent):
 
     name, reads = "guess", "guess"
 
-    def choose(self, mechanism: LocalRandomizer, trials: int, tail: float) -> "Guess":
-        """Return the attack itself, because there is nothing to choose."""
-        handled(self, mechanism, self.reads)
-        return self
-
     @checks.checked
     def predict(self, mechanism: LocalRandomizer, reports: Reports, rng: checks.Generator) -> Array:
         """Guess the value behind each report.
@@ -214,11 +214,8 @@ def success_rate(mechanism: LocalRandomizer) -> float:
     ValueError
         If the exact distribution is unknown, see `Guess.rates`.
     """
-    rates = Guess().rates(mechanism)
-    if rates is None:
-        raise ValueError(
-            f"mechanism must have a known success rate of the guess, got {mechanism!r}"
-        )
+    rates: Any = Guess().rates(mechanism)
+    checks.need(rates, f"mechanism must have a known success rate of the guess, got {mechanism!r}")
     return float(rates[0])
 
 
@@ -273,9 +270,8 @@ class TwoValueTest(FixedEvent, checks.Checked):
         form = handled(self, mechanism, self.reads)
         if self.threshold is not None or len(form.thresholds()) == 1:
             return self
-        return TwoValueTest(
-            _best_threshold(form, mechanism.pair(), trials, mechanism.published_delta, tail)
-        )
+        delta = mechanism.published_delta
+        return TwoValueTest(_best_threshold(form, mechanism.pair(), trials, delta, tail))
 
     def _threshold(self, form: ReportType) -> float:
         """Return the smallest score of the event; refuse a test that needs `choose` first."""

@@ -65,15 +65,14 @@ class Auditor(checks.Checked, ABC):
         given = {name: words.pop(name) for name in own if name in words}
         if "mechanism" in own:
             return cls(**given | {"mechanism": cls.target(given["mechanism"], **words)})
-        for name in words:
-            checks.one_of("parameter", name, own)
-        return cls(**given)
+        return cls(**given | cls.known(words, "parameter"))
 
     @classmethod
-    def known(cls, options: Row) -> Row:
-        """Return the options of an audit, after checking that its class has them."""
+    def known(cls, options: Row, called: str = "option") -> Row:
+        """Return the options of an audit, after checking that its class has them; the error calls
+        one of them `called`."""
         for name in options:
-            checks.one_of("option", name, [f.name for f in fields(cls) if f.init])
+            checks.one_of(called, name, [f.name for f in fields(cls) if f.init])
         return options
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:

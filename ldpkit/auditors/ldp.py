@@ -162,8 +162,8 @@ class Audit(PairAudit):
     @functools.cached_property
     def stream(self) -> tuple[object, ...]:
         """Name of the random stream."""
-        own = self.mechanism.name, self.mechanism.parameters, [a.name for a in self.chosen]
-        return "audit", *own, self.real, [*self.directions[0]]
+        own, names = self.mechanism, [attack.name for attack in self.chosen]
+        return "audit", own.name, own.parameters, names, self.real, [*self.directions[0]]
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
         """Audit several times, as `Auditor.rows` does.

@@ -10,11 +10,9 @@ import numpy as np
 from .. import checks
 from ..jit import kernel
 from ..mechanisms.base import Epsilon
-from ..mechanisms.grr import respond
-from ..mechanisms.hashing import LocalHashing
-from ..reports import HASH_REPORT
-from ..reports.base import Structured, log_ratio, structured
-from ..types import Array, ArrayLike, Numbers, Pair, Rates, Rng
+from ..mechanisms.grr import LocalHashing, response_rates
+from ..reports.base import Columns, Structured, log_ratio
+from ..types import Array, Numbers, Pair, Rates
 
 __all__ = ["FLH", "FAMILIES", "Seeded"]
 
@@ -104,7 +102,7 @@ class Seeded(Structured):
     seeds: int
     p: float
     prime: int
-    name, exact, form = "hash", True, HASH_REPORT
+    name, exact = "hash", True
     guess_route = score_route = "enumerate"
 
     def cells(self, values: Array, seeds: Array) -> Array:
@@ -112,8 +110,8 @@ class Seeded(Structured):
         return _cells(self.prime, *_texts(self.k), values, seeds.astype(np.uint64), self.g)
 
     @property
-    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from the other fields
-        return {"seed": self.seeds, "cell": self.g}
+    def columns(self) -> Columns:
+        return {"seed": ("<u8", (), self.seeds), "cell": ("<i8", (), self.g)}
 
     def supported(self, reports: Array, values: Array) -> Array:
         return self._table(values, reports["seed"]) == reports["cell"][:, None]
@@ -198,19 +196,13 @@ class FLH(LocalHashing, exact=True):
         share = _collisions(form, 0, 1) if alike else 1 / self.g
         return share * self.p + (1 - share) * form.other
 
-    @property
+    @functools.cached_property
     def report_type(self) -> Seeded:  # type: ignore[override]  # is no report of random functions
         """A seed and a cell."""
+        p = response_rates(self.g, self.epsilon)[0]
         if self.family == FAMILIES[0]:
-            return Seeded(self.k, self.g, self.seeds or 2**16, self.p, 0)
+            return Seeded(self.k, self.g, self.seeds or 2**16, p, 0)
         prime = max(self.k, self.g)
         while any(prime % d == 0 for d in range(2, math.isqrt(prime) + 1)):
             prime += 1
-        return Seeded(self.k, self.g, self.seeds or prime * (prime - 1), self.p, prime)
-
-    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
-        """Return a structured array (n,) of type `HASH_REPORT`; see `Mechanism.perturb`."""
-        values, form = self._users(values, rng), self.report_type
-        seeds = rng.integers(0, form.seeds, values.size, dtype=np.uint64)
-        true = form.cells(values, seeds)
-        return structured(HASH_REPORT, seed=seeds, cell=respond(true, self.g, self.p, rng))
+        return Seeded(self.k, self.g, self.seeds or prime * (prime - 1), p, prime)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks, curve
-from ..mechanisms.base import LocalRandomizer
+from ..mechanisms.base import LocalRandomizer, Stated
 from ..reports.base import ReportType, shaped
 from ..types import Array, ArrayLike, Input, Pair, Rates, Reports, Rng, Row
 
@@ -121,10 +121,8 @@ class FiniteMechanism(LocalRandomizer, exact=True):
         """The number of a report."""
         return Finite(self.matrix)
 
-    @property
-    def k(self) -> int:
-        """Number of values."""
-        return len(self.matrix)
+    k = Stated()
+    """Number of values."""
 
     @property
     def epsilon(self) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import checks
 from ..jit import kernel
-from ..reports.base import Structured, Support, log_ratio, ones, shaped
+from ..reports.base import Columns, Structured, Support, log_ratio, ones, shaped
 from ..reports.values import cells
 from ..stats import binomial_window
 from ..types import Array, Pair, Rates, Reports
@@ -87,6 +87,7 @@ class Index(Support):
     k: int
     order: int
     p: float
+    q = 0.5  # two rows agree at half of the indices
     name, guess_route = "index", "enumerate"
     exact, rounds_exact = True, False
 
@@ -107,7 +108,7 @@ class Index(Support):
         return first, second
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        return self.p / 2, (1 - self.p) / 2  # two rows agree at half of the indices
+        return self.p * self.q, (1 - self.p) * self.q
 
     def loss(self, pair: Pair) -> float:
         return log_ratio(self.p, 1 - self.p)
@@ -149,14 +150,9 @@ class Signs(Structured):
     exact, rounds_exact = True, False
 
     @property
-    def form(self) -> np.dtype[np.void]:  # type: ignore[override]  # follows from the other fields
-        hashes = [("hash", "<i8")] if self.hashes else []
-        return np.dtype([*hashes, ("indices", "<i8", (self.t,)), ("signs", "<i8")])
-
-    @property
-    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from the other fields
-        hashes = {"hash": self.hashes} if self.hashes else {}
-        return hashes | {"indices": self.order, "signs": 2**self.t}
+    def columns(self) -> Columns:
+        hashes: Columns = {"hash": ("<i8", (), self.hashes)} if self.hashes else {}
+        return hashes | {"indices": ("<i8", (self.t,), self.order), "signs": ("<i8", (), 2**self.t)}
 
     @property
     def table(self) -> Array:
@@ -172,6 +168,13 @@ class Signs(Structured):
     def supported(self, reports: Array, values: Array) -> Array:
         rows = self.table[reports["hash"]] if self.hashes else self.table
         return words(rows[:, values], reports["indices"]) == reports["signs"][:, None]
+
+    @property
+    def q(self) -> float:
+        """Probability of the signs of another value, under random hash functions if there are
+        any."""
+        same = 1 / self.order if self.hashes else 0.0  # probability of one row
+        return same * self.p + (1 - same) * 0.5**self.t
 
     @property
     def other(self) -> float:
@@ -239,23 +242,19 @@ class Sketch(Structured):
     ----------
     k, hashes, m : int
         Domain size, number of hash functions, and number of cells of a hash function.
-    keep : float
+    p : float
         Probability that a sign is sent unchanged.
     """
 
     k: int
     hashes: int
     m: int
-    keep: float
+    p: float
     name, exact, guess_route = "sketch", True, "convolve"
 
     @property
-    def form(self) -> np.dtype[np.void]:  # type: ignore[override]  # follows from the other fields
-        return np.dtype([("hash", "<i8"), ("signs", "i1", (self.m,))])
-
-    @property
-    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from the other fields
-        return {"hash": self.hashes}
+    def columns(self) -> Columns:
+        return {"hash": ("<i8", (), self.hashes), "signs": ("i1", (self.m,), None)}
 
     @property
     def table(self) -> Array:
@@ -266,12 +265,15 @@ class Sketch(Structured):
     def width(self) -> int:
         return self.m + 1
 
+    @property
+    def q(self) -> float:
+        """Probability of a plus in the cell of another value under a random hash function."""
+        return self.p / self.m + (1 - self.p) * (1 - 1 / self.m)
+
     def read(self, reports: Reports, sender: str) -> Array:
         reports = super().read(reports, sender)
-        if not (good := np.abs(reports["signs"]) == 1).all():
-            raise ValueError(
-                f"reports of {sender} must hold signs 1 and -1, got {reports['signs'][~good][0]}"
-            )
+        signs = reports["signs"]
+        checks.every(np.abs(signs) == 1, signs, f"reports of {sender} must hold signs 1 and -1")
         return reports
 
     def supported(self, reports: Array, values: Array) -> Array:
@@ -283,10 +285,10 @@ class Sketch(Structured):
         return float(np.mean(self.table[:, pair[0]] != self.table[:, pair[1]]))
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        return self.apart(pair) * self.keep**2, self.apart(pair) * (1 - self.keep) ** 2
+        return self.apart(pair) * self.p**2, self.apart(pair) * (1 - self.p) ** 2
 
     def loss(self, pair: Pair) -> float:
-        return 2 * log_ratio(self.keep, 1 - self.keep) if self.apart(pair) else 0.0
+        return 2 * log_ratio(self.p, 1 - self.p) if self.apart(pair) else 0.0
 
     def guess_rates(self, pair: Pair) -> Rates | None:
         """Sum over all hash functions; ``None`` if they have too many cells. See
@@ -296,21 +298,21 @@ class Sketch(Structured):
         rates, (first, second) = np.zeros(2), pair
 
         def share(sizes: Array, own: int) -> tuple[float, float]:
-            return _mean_share(tuple(np.sort(sizes[sizes > 0]).tolist()), 1 - self.keep, own)
+            return _mean_share(tuple(np.sort(sizes[sizes > 0]).tolist()), 1 - self.p, own)
 
         for row in self.table:
             sizes = np.bincount(row, minlength=self.m)  # number of values in each cell
             first_size, second_size = int(sizes[row[first]]), int(sizes[row[second]])
             sizes[row[first]] = 0
             own, empty = share(sizes, first_size)
-            none = (1 - self.keep) * empty / self.k  # no plus in any cell: any guess
-            rates[0] += self.keep * own + none
+            none = (1 - self.p) * empty / self.k  # no plus in any cell: any guess
+            rates[0] += self.p * own + none
             if row[second] == row[first]:
-                rates[1] += self.keep * own + none
+                rates[1] += self.p * own + none
                 continue
             sizes[row[second]] = 0
             with_other, _ = share(sizes, first_size + second_size)
             without, empty = share(sizes, first_size)
-            rates[1] += (1 - self.keep) * (self.keep * with_other + (1 - self.keep) * without)
-            rates[1] += self.keep * (1 - self.keep) * empty / self.k
+            rates[1] += (1 - self.p) * (self.p * with_other + (1 - self.p) * without)
+            rates[1] += self.p * (1 - self.p) * empty / self.k
         return float(rates[0] / self.hashes), float(rates[1] / self.hashes)

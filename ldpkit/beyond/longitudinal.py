@@ -16,6 +16,7 @@ from ..mechanisms.base import (
     Domain,
     Epsilon,
     FrequencyOracle,
+    Stated,
     checked_frequency,
     support_estimate,
     support_variance,
@@ -309,15 +310,14 @@ class BucketFlip(FrequencyOracle, exact=True):
         checks.need(self.k % buckets == 0, f"buckets must divide k = {self.k}, got {buckets}")
         checks.fix(self, buckets=buckets, bits=checks.integer("bits", self.bits, 1, buckets))
 
-    @property
-    def size(self) -> int:
-        """Values per bucket."""
-        return self.k // self.buckets
+    p, q, size = Stated(), Stated(), Stated()
+    """Probability of a one at the true bucket, and at any other, if sampled; values per bucket."""
 
-    @property
+    @cached_property
     def report_type(self) -> Buckets:
         """Bits of the sampled buckets."""
-        return Buckets(self.k, self.buckets, self.bits, self.p, self.q)
+        two = SUE(2, self.epsilon)
+        return Buckets(self.k, self.buckets, self.bits, two.p, two.q)
 
     def pair(self, pair: Input = None) -> Pair:
         """Return two values of different buckets, because those of one bucket have the same
@@ -328,16 +328,6 @@ class BucketFlip(FrequencyOracle, exact=True):
             f"pair must lie in two different buckets of {self.size} values, got {(first, second)}",
         )
         return first, second
-
-    @property
-    def p(self) -> float:
-        """Probability of a one at the true bucket, if sampled."""
-        return SUE(2, self.epsilon).p
-
-    @property
-    def q(self) -> float:
-        """Probability of a one at any other sampled bucket."""
-        return SUE(2, self.epsilon).q
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return bits, int8 array (n, buckets), -1 where not sampled; see `Mechanism.perturb`."""

@@ -100,11 +100,8 @@ class Ends(ReportType):
 
     def read(self, reports: Reports, sender: str) -> Array:
         reports = checks.reals(f"reports of {sender}", shaped(reports, (None,), sender))
-        if not (good := np.abs(reports) == self.bound).all():
-            raise ValueError(
-                f"reports of {sender} must be {-self.bound!r} or {self.bound!r}, got"
-                f" {float(reports[~good][0])!r}"
-            )
+        wanted = f"reports of {sender} must be {-self.bound!r} or {self.bound!r}"
+        checks.every(np.abs(reports) == self.bound, reports, wanted)
         return reports
 
     def score(self, reports: Array, pair: tuple[float, float]) -> Array:

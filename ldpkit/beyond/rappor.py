@@ -13,7 +13,7 @@ from .. import checks
 from ..exact import binomial
 from ..jit import kernel
 from ..mechanisms.base import MAX_ROUNDS, Domain, Epsilon, SupportOracle
-from ..reports.base import Structured, alphabet, product_distribution, structured
+from ..reports.base import Columns, Structured, alphabet, product_distribution, structured
 from ..types import Array, ArrayLike, Numbers, Pair, Rates, Rng
 from .hadamard import cell_table
 
@@ -69,8 +69,8 @@ class Bloom(Structured):
     name, exact, guess_route = "bloom", True, "enumerate"
 
     @property
-    def form(self) -> np.dtype[np.void]:  # type: ignore[override]  # follows from the other fields
-        return np.dtype([("cohort", "<i8"), ("bits", "u1", (self.m,))])
+    def columns(self) -> Columns:
+        return {"cohort": ("<i8", (), self.cohorts), "bits": ("u1", (self.m,), 2)}
 
     @property
     def places(self) -> Array:
@@ -87,10 +87,6 @@ class Bloom(Structured):
     @property
     def width(self) -> int:
         return self.m + 1
-
-    @property
-    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from the other fields
-        return {"cohort": self.cohorts, "bits": 2}
 
     def supported(self, reports: Array, values: Array) -> Array:
         return held(self.places[:, :, values], reports["cohort"], reports["bits"])
@@ -232,17 +228,12 @@ class BloomWeeks(Structured):
         return self.single.k
 
     @property
-    def form(self) -> np.dtype[np.void]:  # type: ignore[override]  # follows from one week
-        """Type of one report."""
-        return np.dtype([("cohort", "<i8"), ("bits", "u1", (self.tau, self.single.m))])
+    def columns(self) -> Columns:
+        return self.single.columns | {"bits": ("u1", (self.tau, self.single.m), 2)}
 
     @property
     def width(self) -> int:
         return self.tau * self.single.m + 1
-
-    @property
-    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from one week
-        return self.single.limits
 
     # --- one bit
 

@@ -7,7 +7,8 @@ function maps the value.
 
 import math
 from dataclasses import dataclass
-from typing import Annotated
+from functools import cached_property
+from typing import Annotated, cast
 
 import numpy as np
 
@@ -61,31 +62,38 @@ class HR(SupportOracle, exact=True):
 
     k: Annotated[int, checks.rule(checks.integer, 2, MAX_ORDER - 1)]
     epsilon: Epsilon
-    q = 0.5
-    """Probability of an index in the half of one given other value."""
 
     @property
     def order(self) -> int:
         """Order of the matrix."""
         return 2 ** math.ceil(math.log2(self.k + 1))
 
-    @property
-    def p(self) -> float:
-        """Probability of an index in the true value's half."""
-        return 1 / (1 + math.exp(-self.epsilon))
-
-    @property
+    @cached_property
     def report_type(self) -> Index:
         """One index."""
-        return Index(self.k, self.order, self.p)
+        return Index(self.k, self.order, 1 / (1 + math.exp(-self.epsilon)))
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return indices, int array (n,); see `Mechanism.perturb`."""
         return _indices(self._users(values, rng), self.order, self.p, rng)
 
 
+class SignOracle(SupportOracle):
+    """Base of the protocols whose reports are `Signs`."""
+
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
+        """Return a structured array (n,) with ``indices`` and ``signs``, and with ``hash`` if there
+        are hash functions; see `Mechanism.perturb`."""
+        values, form = self._users(values, rng), cast(Signs, self.report_type)
+        chosen = {"hash": rng.integers(0, form.hashes, values.size)} if form.hashes else {}
+        rows = form.table[chosen.get("hash", 0), values]
+        indices = rng.integers(0, form.order, (values.size, form.t))
+        signs = respond(words(rows[:, None], indices)[:, 0], 2**form.t, form.p, rng)
+        return structured(form.form, **chosen, indices=indices, signs=signs)
+
+
 @dataclass(frozen=True)
-class HM(SupportOracle, exact=True):
+class HM(SignOracle, exact=True):
     """Hadamard mechanism: a few random indices, and jointly perturbed signs of the value's row.
 
     Parameters
@@ -115,34 +123,10 @@ class HM(SupportOracle, exact=True):
         """Order of the matrix."""
         return 2 ** math.ceil(math.log2(self.k))
 
-    @property
-    def p(self) -> float:
-        """Probability of the true value's signs."""
-        return GRR(2**self.t, self.epsilon).p
-
-    @property
-    def q(self) -> float:
-        """Probability of the signs of one given other value."""
-        return 0.5**self.t
-
-    @property
+    @cached_property
     def report_type(self) -> Signs:
         """Indices and signs."""
-        return Signs(self.k, self.order, self.t, self.p)
-
-    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
-        """Return a structured array (n,) with ``indices`` and ``signs``; see
-        `Mechanism.perturb`."""
-        values = self._users(values, rng)
-        indices = rng.integers(0, self.order, (values.size, self.t))
-        signs = answers(values, indices, self.p, rng)
-        return structured(self.report_type.form, indices=indices, signs=signs)
-
-
-def answers(rows: Array, indices: Array, p: float, rng: Rng) -> Array:
-    """Return the signs of each user's row at the indices with probability `p`, otherwise uniform
-    other signs; int array (n,)."""
-    return respond(words(rows[:, None], indices)[:, 0], 2 ** indices.shape[1], p, rng)
+        return Signs(self.k, self.order, self.t, GRR(2**self.t, self.epsilon).p)
 
 
 # --- count mean sketches
@@ -190,20 +174,10 @@ class CMS(CountMeanSketch, exact=True):
     unbiased over the choice of the functions. Apple uses 65,536 functions of 1,024 cells.
     """
 
-    @property
-    def p(self) -> float:
-        """Probability of a plus in the true value's cell."""
-        return 1 / (1 + math.exp(-self.epsilon / 2))
-
-    @property
-    def q(self) -> float:
-        """Probability of a plus in the cell of another value under a random hash function."""
-        return self.p / self.m + (1 - self.p) * (1 - 1 / self.m)
-
-    @property
+    @cached_property
     def report_type(self) -> Sketch:
         """A hash function and signs."""
-        return Sketch(self.k, self.hashes, self.m, self.p)
+        return Sketch(self.k, self.hashes, self.m, 1 / (1 + math.exp(-self.epsilon / 2)))
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``hash`` and ``signs``; see `Mechanism.perturb`."""
@@ -216,7 +190,7 @@ class CMS(CountMeanSketch, exact=True):
 
 
 @dataclass(frozen=True)
-class HCMS(CountMeanSketch, exact=True):
+class HCMS(CountMeanSketch, SignOracle, exact=True):
     """Hadamard count mean sketch: a public hash function, and one sign of the transformed one-hot
     row.
 
@@ -245,26 +219,7 @@ class HCMS(CountMeanSketch, exact=True):
         super().__post_init__()
         checks.need(self.m.bit_count() == 1, f"m must be a power of two, got {self.m}")
 
-    @property
-    def p(self) -> float:
-        """Probability of the true value's sign."""
-        return 1 / (1 + math.exp(-self.epsilon))
-
-    @property
-    def q(self) -> float:
-        """Probability of the sign of another value under a random hash function."""
-        return self.p / self.m + (1 - 1 / self.m) / 2
-
-    @property
+    @cached_property
     def report_type(self) -> Signs:
         """A hash function, an index and a sign."""
-        return Signs(self.k, self.m, 1, self.p, self.hashes)
-
-    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
-        """Return a structured array (n,) with ``hash``, ``indices`` and ``signs``; see
-        `Mechanism.perturb`."""
-        values, report_type = self._users(values, rng), self.report_type
-        chosen = rng.integers(0, self.hashes, values.size)
-        indices = rng.integers(0, self.m, (values.size, 1))
-        signs = answers(report_type.table[chosen, values], indices, self.p, rng)
-        return structured(report_type.form, hash=chosen, indices=indices, signs=signs)
+        return Signs(self.k, self.m, 1, 1 / (1 + math.exp(-self.epsilon)), self.hashes)

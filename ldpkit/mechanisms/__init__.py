@@ -12,8 +12,7 @@ from .client import Client
 from .composite import BASES, RSFD, Repeated
 from .cpp import CPP, CPPGRR, CPPUE, PrivKV
 from .gradient import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
-from .grr import AGRR, ASS, GRR, SS, FloorSS
-from .hashing import ABLH, ALH, AOLH, BLH, LHO, OLH
+from .grr import ABLH, AGRR, ALH, AOLH, ASS, BLH, GRR, LHO, OLH, SS, FloorSS
 from .histogram import AGM, GM, SHE
 from .keyvalue import PCKV, PCKVGRR, PCKVUE, KeyValues
 from .process import ClientError, Program
@@ -130,6 +129,8 @@ def make(name: str, /, **parameters: Word) -> Any:
     one = build(name, cls, **parameters)
     if tau is None and not memoise:
         return one
-    if not isinstance(one, FrequencyOracle):
-        raise ValueError(f"tau must not be given for {name}: its collections are not repeated")
+    checks.need(
+        isinstance(one, FrequencyOracle),
+        f"tau must not be given for {name}: its collections are not repeated",
+    )
     return Repeated(one, 1 if tau is None else tau, memoise)

@@ -25,6 +25,7 @@ __all__ = [
     "Domain",
     "FrequencyOracle",
     "SupportOracle",
+    "Stated",
     "support_estimate",
     "support_variance",
     "MIN_EPSILON",
@@ -119,9 +120,11 @@ class Mechanism(checks.Checked, ABC):
     def parameters(self) -> Row:
         """The fields of the mechanism as a dictionary, in the order of their declaration, without
         the fields that have the default ``None``."""
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every mechanism is a dataclass
-        given = ((field, getattr(self, field.name)) for field in fields)
-        return {f.name: value for f, value in given if value is not None or f.default is not None}
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)  # type: ignore[arg-type]  # of every mechanism
+            if field.default is not None or getattr(self, field.name) is not None
+        }
 
     @abstractmethod
     def perturb(self, values: Input, rng: Rng) -> Reports:
@@ -298,11 +301,27 @@ def support_estimate(counts: Array, n: Numbers, p: float, q: float) -> Array:
     return (counts / n - q) / (p - q)
 
 
+class Stated:
+    """A number that the report type states under the same name, such as the rate `p`.
+
+    A subclass may have a field or property of this name instead.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, mechanism: LocalRandomizer | None, owner: type) -> Any:
+        if mechanism is None:  # a dataclass would take what is returned for a field's default
+            raise AttributeError(self.name)
+        return getattr(mechanism.report_type, self.name)
+
+
 class SupportOracle(FrequencyOracle):
     """A pure protocol in the sense of Wang et al. (2017).
 
     Every report supports a set of values. The set contains the user's own value with probability
-    `p`, and any other value with probability `q`; subclasses define both probabilities.
+    `p`, and any other value with probability `q`. Both are those of the report type, unless a
+    subclass defines its own.
     """
 
     if TYPE_CHECKING:
@@ -318,6 +337,9 @@ class SupportOracle(FrequencyOracle):
         @property
         def q(self) -> float:
             """Probability that one given other value is supported."""
+
+    else:
+        p, q = Stated(), Stated()
 
     def support_counts(self, reports: ArrayLike) -> Array:
         """Return the number of reports that support each value, shape (k,)."""

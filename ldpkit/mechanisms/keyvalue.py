@@ -257,8 +257,8 @@ class PCKV(Mechanism):
         """Return the variance of one estimated frequency, for users with at most `padding`
         pairs."""
         held = (self.a + (self.padding - 1) * self.b) / self.padding
-        one = support_variance(held, self.b, checked_frequency(frequency))
-        return one / checks.integer("n", n, 1)
+        frequency, n = checked_frequency(frequency), checks.integer("n", n, 1)
+        return support_variance(held, self.b, frequency) / n
 
     @checks.checked
     def mean_variance(

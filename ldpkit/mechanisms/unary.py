@@ -72,11 +72,6 @@ class UnaryEncoding(SupportOracle):
     k: Domain
     epsilon: Epsilon
 
-    @property
-    def report_type(self) -> IndependentBits:
-        """Independent bits."""
-        return IndependentBits(self.k, self.p, self.q)
-
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
         return _bits(self._users(values, rng), self.k, self.p, self.q, rng)
@@ -98,15 +93,11 @@ class SUE(UnaryEncoding, exact=True):
     ``p = e^(eps/2) / (e^(eps/2) + 1)``, ``q = 1 - p`` (Erlingsson et al. 2014).
     """
 
-    @property
-    def p(self) -> float:
-        """Probability of a one at the true value."""
-        return 1 / (1 + math.exp(-self.epsilon / 2))
-
-    @property
-    def q(self) -> float:
-        """Probability of a one at any other value."""
-        return math.exp(-self.epsilon / 2) * self.p
+    @functools.cached_property
+    def report_type(self) -> IndependentBits:
+        """Independent bits."""
+        p = 1 / (1 + math.exp(-self.epsilon / 2))
+        return IndependentBits(self.k, p, math.exp(-self.epsilon / 2) * p)
 
 
 @dataclass(frozen=True)
@@ -125,15 +116,10 @@ class OUE(UnaryEncoding, exact=True):
     ``p = 1/2``, ``q = 1 / (e^eps + 1)`` (Wang et al. 2017).
     """
 
-    @property
-    def p(self) -> float:
-        """Probability of a one at the true value."""
-        return 0.5
-
-    @property
-    def q(self) -> float:
-        """Probability of a one at any other value."""
-        return math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
+    @functools.cached_property
+    def report_type(self) -> IndependentBits:
+        """Independent bits."""
+        return IndependentBits(self.k, 0.5, math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon)))
 
 
 def other_rate(p: Numbers, epsilon: float) -> Numbers:
@@ -172,10 +158,10 @@ class AUE(UnaryEncoding, exact=True):
             f" {self.p!r}",
         )
 
-    @property
-    def q(self) -> float:
-        """Probability of a one at any other value."""
-        return other_rate(self.p, self.epsilon)
+    @functools.cached_property
+    def report_type(self) -> IndependentBits:
+        """Independent bits."""
+        return IndependentBits(self.k, self.p, other_rate(self.p, self.epsilon))
 
 
 @dataclass(frozen=True)
@@ -197,18 +183,13 @@ class ASUE(UnaryEncoding, exact=True):
 
     delta: Delta
 
-    @property
-    def p(self) -> float:
-        """Probability of a one at the true value."""
-        return 1 - self.q
-
-    @property
-    def q(self) -> float:
-        """Probability of a one at any other value."""
+    @functools.cached_property
+    def report_type(self) -> IndependentBits:
+        """Independent bits."""
         # (R - 1) / (E - 1) with R^2 - 1 = (E - 1)(1 - delta) avoids a difference of near numbers
-        return (1 - self.delta) / (
-            1 + math.sqrt(math.exp(self.epsilon) * (1 - self.delta) + self.delta)
-        )
+        kept = 1 - self.delta
+        q = kept / (1 + math.sqrt(math.exp(self.epsilon) * kept + self.delta))
+        return IndependentBits(self.k, 1 - q, q)
 
 
 @dataclass(frozen=True)
@@ -234,19 +215,13 @@ class FaultyUE(UnaryEncoding, exact=True):
 
     protocol: Annotated[str, checks.rule(checks.one_of, ("SUE", "OUE"))] = "SUE"
 
-    @property
-    def _intended(self) -> UnaryEncoding:
-        return {"SUE": SUE, "OUE": OUE}[self.protocol](self.k, self.epsilon)
-
-    @property
-    def p(self) -> float:
-        """Probability of a one at the true value, which is sampled twice."""
-        return self._intended.p + self.q - self._intended.p * self.q
-
-    @property
-    def q(self) -> float:
-        """Probability of a one at any other value."""
-        return self._intended.q
+    @functools.cached_property
+    def report_type(self) -> IndependentBits:
+        """Independent bits, of which the own bit is sampled twice."""
+        family: dict[str, type[SUE | OUE]] = {"SUE": SUE, "OUE": OUE}
+        intended = family[self.protocol](self.k, self.epsilon).report_type
+        p, q = intended.p, intended.q
+        return IndependentBits(self.k, p + q - p * q, q)
 
     @property
     def true_epsilon(self) -> float:
@@ -278,15 +253,10 @@ class ThresholdedHistogram(UnaryEncoding):
         def theta(self) -> float:
             """Threshold."""
 
-    @property
-    def p(self) -> float:
-        """Probability of a one at the true value."""
-        return float(threshold_rates(self.epsilon, self.theta)[0])
-
-    @property
-    def q(self) -> float:
-        """Probability of a one at any other value."""
-        return float(threshold_rates(self.epsilon, self.theta)[1])
+    @functools.cached_property
+    def report_type(self) -> IndependentBits:
+        """Independent bits."""
+        return IndependentBits(self.k, *map(float, threshold_rates(self.epsilon, self.theta)))
 
 
 @dataclass(frozen=True)

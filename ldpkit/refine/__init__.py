@@ -38,8 +38,7 @@ from ..mechanisms import (
     make,
 )
 from ..mechanisms.base import Domain, Epsilon, oracle, support_variance
-from ..mechanisms.grr import inclusion_rates, response_rates
-from ..mechanisms.hashing import LocalHashing
+from ..mechanisms.grr import LocalHashing, inclusion_rates, response_rates
 from ..mechanisms.unary import other_rate, threshold_rates
 from ..types import Array, ArrayLike, Numbers, Word
 from .pareto import STRATEGIES, nondominated, ratios, select
@@ -168,14 +167,6 @@ class Front:
         return np.column_stack([self.asr, self.mse, self.epg][:count])
 
 
-def _hash_success(p: Numbers, g: Numbers, k: int, law: str) -> Numbers:
-    """Return the ASR of local hashing.
-
-    `published` divides by the mean number of values in a cell (eq. 15 of the paper).
-    """
-    return support_success(p, 1 / g, k) if law == "exact" else p / np.maximum(k / g, 1)
-
-
 def _poisoning(attack: MaximalGain | None, k: int) -> MaximalGain:
     """Return the poisoning attack, by default with the paper's ten targets.
 
@@ -241,8 +232,8 @@ def front(
     (p, q), poisoning = chosen.rates(k, epsilon, points), _poisoning(poisoning, k)
     asr: Numbers = support_success(p, q, k)
     supported: Numbers = poisoning.targets
-    if family == "lh":
-        asr = _hash_success(p, points, k, law)
+    if family == "lh" and law == "published":
+        asr = p / np.maximum(k / points, 1)  # by the mean number of values in a cell (eq. 15)
     elif family == "ss":
         asr, supported = p / points, np.minimum(points, poisoning.targets)
     return Front(points, asr, support_variance(p, q), poisoning.gain(p, q, supported))
@@ -309,7 +300,7 @@ def success(mechanism: FrequencyOracle, law: Law = "exact") -> float:
         if type(mechanism) is OLH:  # the paper's hash range is the real number e^eps + 1
             g = math.exp(mechanism.epsilon) + 1
             p = response_rates(g, mechanism.epsilon)[0]
-        return float(_hash_success(p, g, mechanism.k, law))
+        return float(p / max(mechanism.k / g, 1))
     return success_rate(oracle(mechanism))
 
 

@@ -11,7 +11,7 @@ reports.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -22,10 +22,10 @@ from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
 
 # fmt: off
 __all__ = [
-    "ReportType", "Support", "Structured", "ExactSupport", "Independent", "FIRST", "SECOND", "BOTH",
-    "NEITHER", "MAX_OUTPUTS", "ROUTES", "alphabet", "chosen", "joined", "listed",
+    "ReportType", "Support", "Columns", "Structured", "ExactSupport", "Independent", "FIRST",
+    "SECOND", "BOTH", "NEITHER", "MAX_OUTPUTS", "ROUTES", "alphabet", "chosen", "joined", "listed",
     "listed_positions", "log_ratio", "ones", "pick", "picked", "product_distribution", "shaped",
-    "won",
+    "structured", "won",
 ]
 # fmt: on
 
@@ -265,31 +265,30 @@ class Support(ReportType):
         one, two = (self.supports(reports, value).astype(np.int8) for value in pair)
         return one - two
 
-    def symbols(self, reports: Array, pair: Pair) -> Array:
-        """Symbol of each report for two values: `FIRST`, `SECOND`, `BOTH` or `NEITHER`; int array
-        (n,)."""
-        one, two = (self.supports(reports, value) for value in pair)
-        return np.where(one & two, BOTH, np.where(one, FIRST, np.where(two, SECOND, NEITHER)))
+
+Columns: TypeAlias = dict[str, tuple[str, tuple[int, ...], int | None]]
+"""Type, shape, and smallest whole number above all entries of each part of a report, by name;
+``None`` if the entries are not limited."""
 
 
 class Structured(Support):
-    """Reports of several named fields, structured array (n,).
+    """Reports of several named parts, structured array (n,)."""
 
-    Attributes
-    ----------
-    form : dtype
-        Type of one report.
-    limits : dict
-        Smallest whole number above all entries of a field, by the name of the field.
-    """
+    @property
+    @abstractmethod
+    def columns(self) -> Columns:
+        """The parts of a report."""
 
-    form: np.dtype[np.void]
-    limits: dict[str, int]
+    @property
+    def form(self) -> np.dtype[np.void]:
+        """Type of one report."""
+        return np.dtype([(name, *column[:2]) for name, column in self.columns.items()])
 
     def read(self, reports: Reports, sender: str) -> Array:
         reports = shaped(reports, (None,), sender, self.form)
-        for field, limit in self.limits.items():
-            checks.values(reports[field].ravel(), limit, f"{field} of {sender}")
+        for name, (_, _, limit) in self.columns.items():
+            if limit is not None:
+                checks.values(reports[name].ravel(), limit, f"{name} of {sender}")
         return reports
 
 

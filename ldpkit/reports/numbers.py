@@ -50,15 +50,11 @@ class Noisy(ReportType):
 
     def read(self, reports: Reports, sender: str) -> Array:
         reports = checks.numeric(f"reports of {sender}", shaped(reports, (None, self.k), sender))
-        if not (good := np.isfinite(reports)).all():
-            raise ValueError(f"reports of {sender} must be finite, got {reports[~good][0]}")
+        checks.every(np.isfinite(reports), reports, f"reports of {sender} must be finite")
         if self.grid is not None:
-            steps = reports / self.grid
-            if not (good := steps == np.rint(steps)).all():
-                raise ValueError(
-                    f"reports of {sender} must be whole multiples of {self.grid:g}, got"
-                    f" {reports[~good][0]}"
-                )
+            on_grid = reports % self.grid == 0
+            wanted = f"reports of {sender} must be whole multiples of {self.grid:g}"
+            checks.every(on_grid, reports, wanted)
         return reports
 
     def tally(self, reports: Array) -> Array:

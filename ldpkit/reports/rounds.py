@@ -270,8 +270,12 @@ class Attributes(ReportType):
 
     def score(self, reports: list[Array], pair: Pair) -> Array:
         """Likelihood ratio of the whole report; float array (n,)."""
-        symbols = np.stack([part.symbols(r, pair) for part, r in zip(self.parts, reports)])
-        return _ratio(self, [(symbols == s).sum(axis=0) for s in range(4)])
+        one, two = (
+            np.stack([part.supports(r, value) for part, r in zip(self.parts, reports)])
+            for value in pair
+        )
+        symbols = one & ~two, two & ~one, one & two, ~(one | two)  # in the order of `fake`
+        return _ratio(self, [symbol.sum(axis=0) for symbol in symbols])
 
     def guess_rates(self, pair: Pair) -> Rates:
         d = len(self.parts)

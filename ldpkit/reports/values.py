@@ -14,6 +14,7 @@ from ..exact import binomial, response_wins
 from ..jit import kernel
 from ..types import Array, Reports, Rng
 from .base import (
+    Columns,
     ExactSupport,
     Independent,
     Structured,
@@ -90,10 +91,9 @@ class Bits(Support):
 
     def read(self, reports: Reports, sender: str) -> Array:
         reports = shaped(reports, (None, self.k), sender)
-        if (reports.dtype.kind not in "bu" or reports.max() > 1) and not (
-            good := np.isin(reports, (0, 1))
-        ).all():
-            raise ValueError(f"reports of {sender} must hold only 0 and 1, got {reports[~good][0]}")
+        if reports.dtype.kind not in "bu" or reports.max() > 1:
+            good = np.isin(reports, (0, 1))
+            checks.every(good, reports, f"reports of {sender} must hold only 0 and 1")
         return reports
 
     def supported(self, reports: Array, values: Array) -> Array:
@@ -173,19 +173,16 @@ class Selection(Subset, ExactSupport):
     ----------
     k, omega : int
         Domain size and number of values in a set.
-    p, absent : float
-        Probability that the true value is a member, and that it is not. Both are given because
-        ``1 - p`` would lose digits.
+    p, q : float
+        Probability that the true value is a member, and that one given other value is.
+    absent : float
+        Probability that the true value is no member, because ``1 - p`` would lose digits.
     """
 
     omega: int
     p: float
+    q: float
     absent: float
-
-    @property
-    def q(self) -> float:  # type: ignore[override]  # follows from the other fields
-        """Probability that one given other value is a member."""
-        return float(self.pair_distribution()[[1, 2]].sum())
 
     def read(self, reports: Reports, sender: str) -> Array:
         return super().read(shaped(reports, (None, self.omega), sender), sender)
@@ -212,8 +209,9 @@ class Selection(Subset, ExactSupport):
         return "convolve" if self.omega == 1 else "simulate"
 
     def rounds_success(self, tau: int) -> float | None:
-        alone = self.omega == 1  # the set is a response
-        return Response(self.k, self.p, self.q).rounds_success(tau) if alone else None
+        if self.omega > 1:
+            return None
+        return Response(self.k, self.p, self.q).rounds_success(tau)
 
     @property
     def outputs(self) -> int:
@@ -344,7 +342,13 @@ class Hashed(Structured, Independent):
     k: int
     g: int
     p: float
-    name, form = "hash", HASH_REPORT
+    name = "hash"
+    seeds = 2**64
+    """Number of hash functions."""
+
+    def cells(self, values: Array, seeds: Array) -> Array:
+        """Cell of each value under the function of its seed, int array (n,)."""
+        return cells(values, seeds, self.g)
 
     @property
     def q(self) -> float:  # type: ignore[override]  # follows from the hash range
@@ -352,8 +356,8 @@ class Hashed(Structured, Independent):
         return 1 / self.g
 
     @property
-    def limits(self) -> dict[str, int]:  # type: ignore[override]  # follows from the other fields
-        return {"cell": self.g}
+    def columns(self) -> Columns:
+        return {"seed": ("<u8", (), None), "cell": ("<i8", (), self.g)}
 
     def supported(self, reports: Array, values: Array) -> Array:
         return _inside(reports["seed"], reports["cell"], values, self.g)

@@ -253,7 +253,7 @@ CLIENTS = [
     ("Repeated(grr, 2).estimate([np.array([0])])", "reports of GRR must have 2 rounds, got 1"),
     ("Repeated(grr, 2).estimate([[0, 1], [0]])", "reports of GRR must come from the same users in all rounds, got 1 and 2"),
     ("RSFD(3, 2, 1.0).estimate([[0, 1], [0]])", "reports of RSFD[GRR] must come from the same users in all components"),
-    ("OLH(3, 1.0).read(np.array([(1, 9)], hashing.HASH_REPORT))", "cell of OLH must lie in 0..3, got 9 at position 0"),
+    ("OLH(3, 1.0).read(np.array([(1, 9)], reports.HASH_REPORT))", "cell of OLH must lie in 0..3, got 9 at position 0"),
     ("BucketFlip(4, 1.0, 2, 1).read([[0, 1]])", "reports of dBitFlipPM must each hold 1 bits, and -1 in all other buckets"),
     ("grr.sample_estimate([1, 2], rng())", "counts must be 3 integers, got shape (2,) of int64"),
     ("SHE(3, 1.0).sample_estimate([1, 2, 1], 1)", f"{RNG} 1"),

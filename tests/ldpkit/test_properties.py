@@ -12,14 +12,18 @@ import pytest
 from hypothesis import given, note, seed, settings
 from hypothesis import strategies as st
 from laws import P_MIN, chi_square_p
+from numpy.lib.recfunctions import structured_to_unstructured
 from scipy import linalg, stats
 
 from ldpkit.attacks.reconstruct import finite_distribution
+from ldpkit.beyond.longitudinal import Buckets
 from ldpkit.beyond.sketch import CountMeanSketch
 from ldpkit.mechanisms import (  # fmt: skip
     AGM,
     CPPUE,
     GM,
+    HCMS,
+    HM,
     KEY_VALUE,
     MECHANISMS,
     RAPPOR,
@@ -33,7 +37,7 @@ from ldpkit.mechanisms import (  # fmt: skip
     make,
     takes,
 )
-from ldpkit.reports import HASH_REPORT, hash_cell
+from ldpkit.reports import HASH_REPORT, Attributes, Rounds, hash_cell
 from ldpkit.reports.base import product_distribution
 
 ROUNDING = 1e-12
@@ -288,21 +292,41 @@ def test_no_report_tells_more_than_epsilon_and_tight_mechanisms_use_it_up(name, 
     assert found == pytest.approx(epsilon, rel=1e-9, abs=1e-12)
 
 
+def guesses(form, report):
+    """Probability of each guess from one report."""
+    if isinstance(form, Attributes):
+        return np.mean([guesses(part, r) for part, r in zip(form.parts, report)], axis=0)
+    if isinstance(form, Rounds):
+        tally = sum(np.asarray(form.part.tally(r), float) for r in report)[0]
+    elif isinstance(form, Buckets):
+        tally = np.repeat(report[0] == 1, form.size)
+    else:
+        tally = np.asarray(form.tally(report), float)[0]
+    best = tally == tally.max()
+    return best / best.sum()
+
+
 @each([name for name in LISTED if name != "LHO"])
-def test_the_loss_that_a_kind_states_is_that_of_its_likeliest_report(name, data):
-    """For any pair of values; no loss means that no report tells them apart."""
+def test_rates_and_loss_of_any_pair_are_sums_over_all_reports(name, data):
+    """No loss means that no report tells two values apart."""
     m = make(name, **data.draw(parameters(name)))
-    inputs, _, law = outputs(m)
-    pair = data.draw(st.sampled_from(list(itertools.permutations(range(m.report_type.k), 2))))
+    inputs, reports, law = outputs(m)
+    form = m.report_type
+    pair = data.draw(st.sampled_from(list(itertools.permutations(range(form.k), 2))))
     try:
         pair = m.pair(pair)
     except ValueError:  # two values of one bucket
         assert loss(law[list(pair)]) == pytest.approx(0, abs=ROUNDING)
         return
     rows = [inputs.index((v,) * m.d) if isinstance(m, RSFD) else v for v in pair]
-    first, second = law[rows]
-    found = math.log((first / second).max())
-    assert m.report_type.loss(pair) == pytest.approx(found, rel=1e-9, abs=1e-12)
+    found = math.log((law[rows[0]] / law[rows[1]]).max())
+    assert form.loss(pair) == pytest.approx(found, rel=1e-9, abs=1e-12)
+    named = [guesses(form, report)[pair[0]] for report in reports]
+    assert form.guess_rates(pair) == pytest.approx(law[rows] @ named, rel=1e-10)
+    score = np.array([form.score(m.read(report), pair)[0] for report in reports])
+    for threshold in form.thresholds():
+        wanted = pytest.approx(law[rows] @ (score >= threshold), rel=1e-9, abs=1e-14)
+        assert form.score_rates(threshold, pair) == wanted, threshold
 
 
 @each(APPROXIMATE)
@@ -447,7 +471,7 @@ def test_laws_of_key_value_reports_sum_to_one_and_keep_their_budget(name, data):
     assert law.min() > 0 and law.sum(axis=1) == pytest.approx(1, abs=ROUNDING)
     if name.startswith("PCKV"):
         assert math.exp(loss(law)) <= math.exp(m.budget) * (1 + ROUNDING)
-        if m.padding == 1:  # longer padding hides the pair behind dummies
+        if m.padding == 1 or name == "PCKV-GRR":  # otherwise padding hides the pair behind dummies
             assert loss(law) == pytest.approx(m.budget, rel=1e-9)
     elif name == "CPP-UE":  # two bits tell two slots apart: twice the value's part
         assert loss(law) <= m.epsilon / 2 + 2 * m.value_epsilon + ROUNDING
@@ -482,7 +506,7 @@ REAL = [
     make("GRR", k=4, epsilon=1.0), make("SS", k=4, epsilon=0.3), make("OUE", k=3, epsilon=1.0), make("THE", k=3, epsilon=2.0),
     make("FaultyUE", k=3, epsilon=1.0), make("AGRR", k=3, epsilon=1.0, delta=0.05), Chained(3, 2.0, 1.0, 2, "GRR"),
     Chained(2, 2.0, 1.0, 2, "OSUE"), Repeated(make("SUE", k=2, epsilon=1.0), 2), BucketFlip(6, 1.0, 3, 2), RSFD(3, 2, 1.0),
-    RSFD(2, 2, 1.0, "OUE-r"), RSFD(2, 2, 1.0, "SUE-z"),
+    RSFD(2, 2, 1.0, "OUE-r"), RSFD(2, 2, 1.0, "SUE-z"), HM(5, 1.3, 2), HM(7, 2.0), HCMS(5, 1.1, 4, 3), HCMS(9, 2.0, 8, 5),
 ]  # fmt: skip
 
 
@@ -491,7 +515,8 @@ def test_real_reports_follow_the_law():
 
     def rows(reports, users):  # one of plain numbers for each user; subsets come in any order
         parts = reports if m.report in ("rounds", "tuple") else [reports]
-        flat = [np.reshape(part, (users, -1)) for part in parts]
+        plain = [structured_to_unstructured(p) if p.dtype.names else p for p in parts]
+        flat = [np.reshape(part, (users, -1)) for part in plain]
         return np.concatenate([np.sort(f) if m.report == "subset" else f for f in flat], axis=1)
 
     for m in REAL:

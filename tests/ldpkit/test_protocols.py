@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from laws import P_MIN, chi_square_p
 from pytest import approx
-from scipy import integrate, linalg
+from scipy import integrate
 
 from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.auditors import audit
@@ -146,43 +146,6 @@ def test_real_reports_certify_nearly_all_of_what_is_claimed():
     for m in [Duchi(0.2), Duchi(5.0), Hybrid(0.5), Hybrid(4.0), SW(0.2), SW(5.0)]:
         inputs = [m.low + x * (m.high - m.low) for x in (0, 0.4, 0.65, 0.9995, 1)]
         assert check_mechanism(m, inputs=inputs).outcomes["client"] == "passed", m
-
-
-def listed(kind):
-    """Every hash function with its rows, all indices, and the true signs of all values."""
-    matrix = linalg.hadamard(kind.order)
-    for j, row in enumerate(kind.table):
-        for indices in itertools.product(range(kind.order), repeat=kind.t):
-            minus = matrix[row][:, indices] < 0
-            yield j, indices, minus @ 2 ** np.arange(kind.t)[::-1]
-
-
-SMALL = [HM(2, 1.0), HM(5, 1.3, 2), HM(8, 0.4, 3), HM(7, 2.0)]
-SMALL += [HCMS(5, 1.1, 4, 3), HCMS(9, 2.0, 8, 5)]
-
-
-def test_attacks_and_reports_are_those_of_the_matrix():
-    """All indices and all signs; and all reports of the last value, by function, indices, signs."""
-    for m in SMALL:
-        kind, pair, n = m.report_type, [0, m.k - 1], 60_000
-        tight, guess, law = np.zeros(2), np.zeros(2), {}
-        space = list(listed(kind))
-        for (j, indices, true), signs in itertools.product(space, range(2**kind.t)):
-            named = true == signs
-            chance = np.where(named, m.p, (1 - m.p) / (2**kind.t - 1)) / len(space)
-            tight += chance[pair] * (named[0] and not named[-1])
-            guess += chance[pair] * (named[0] / named.sum() if named.any() else 1 / m.k)
-            law[j, indices, signs] = chance[-1]
-        assert TIGHT.rates(m, tuple(pair)) == approx(tight, rel=1e-12)
-        assert GUESS.rates(m, tuple(pair)) == approx(guess, rel=1e-12)
-        assert math.log(tight[0] / tight[1]) == approx(m.epsilon, rel=1e-12), m
-        assert kind.loss(tuple(pair)) == approx(m.epsilon, rel=1e-12), m
-        found = m.perturb(np.full(n, m.k - 1), rng(3))
-        hashes = found["hash"] if "hash" in kind.form.names else np.zeros(n, int)
-        seen = dict.fromkeys(law, 0)
-        for j, indices, signs in zip(hashes, found["indices"], found["signs"]):
-            seen[int(j), tuple(map(int, indices)), int(signs)] += 1
-        assert chi_square_p(np.array([*seen.values()]), np.array([*law.values()])) > P_MIN, m
 
 
 def test_a_hadamard_sketch_attains_what_was_enumerated_for_distinct_cells():

@@ -1,7 +1,6 @@
 """Report types: one that nobody has heard of, and what a type leaves out. At most 200 p-values,
 each above `laws.P_MIN`."""
 
-import itertools
 import math
 
 import numpy as np
@@ -12,7 +11,7 @@ from speller import Speller, Spelt, Word
 
 from ldpkit.attacks import ATTACKS, Guess, TwoValueTest
 from ldpkit.auditors import audit
-from ldpkit.mechanisms import CMS, HR, Chained, FrequencyOracle, LocalRandomizer, Repeated
+from ldpkit.mechanisms import HR, Chained, FrequencyOracle, LocalRandomizer, Repeated
 from ldpkit.reports import ReportType
 
 GUESS = Guess()
@@ -83,17 +82,3 @@ def test_a_kind_without_a_law_is_audited_by_its_reports():
         assert binomial_p(found.counts[side], n, rate) > P_MIN, side
     assert 1.7 < found.lower < 2 and found.status == "none found"
     assert audit(speller, Spelt(), trials=n, seed=1, delta=0.0).lower == found.lower
-
-
-def test_the_guess_from_a_sketch_follows_from_all_its_signs():
-    """Every hash function and every vector of signs, one by one."""
-    m, pair, found = CMS(5, 1.1, 3, 4), (1, 4), np.zeros(2)
-    for row, plus in itertools.product(
-        m.report_type.table, itertools.product([False, True], repeat=3)
-    ):
-        support = np.array(plus)[row]
-        named = support[1] / support.sum() if support.any() else 1 / 5
-        for j, value in enumerate(pair):
-            own = plus == (np.arange(3) == row[value])
-            found[j] += np.where(own, m.p, 1 - m.p).prod() / 4 * named
-    assert GUESS.rates(m, pair) == approx(found, rel=1e-12)

@@ -2,6 +2,7 @@
 that breaks one promise. Seeds are fixed; the false alarm is `FALSE_ALARM` = 1e-4 per mechanism at
 most."""
 
+import functools
 import math
 import re
 from dataclasses import dataclass
@@ -211,6 +212,9 @@ def mutant(base=OUE, **changes):
             body |= {
                 name: v for name, v in vars(cls).items() if not name.startswith(("__", "_abc_"))
             }
+    for name, own in body.items():
+        if isinstance(own, functools.cached_property):  # it cannot be pickled
+            body[name] = property(own.func)
     body |= {"__annotations__": {"k": Domain, "epsilon": Epsilon}, "__module__": __name__}
     body |= {"perturb": lambda self, values, rng: base.perturb(self, values, rng)}
     return dataclass(frozen=True)(type("Mutant", (root,), body | changes))(3, 1.0)
@@ -219,15 +223,20 @@ def mutant(base=OUE, **changes):
 def spoilt(**changes):
     """A mutant by the laws of its kind."""
     cls = dataclass(frozen=True)(type("MutantKind", (IndependentBits,), changes))
-    return mutant(report_type=property(lambda self: cls(self.k, self.p, self.q)))
+
+    def report_type(self):
+        sound = OUE(self.k, self.epsilon).report_type
+        return cls(self.k, sound.p, sound.q)
+
+    return mutant(report_type=property(report_type))
 
 
 @dataclass
 class Loose(SupportOracle):
     k: int
     epsilon: float
-    name, p, q = "Loose", 0.5, 0.25
-    report_type, perturb = UnaryEncoding.report_type, UnaryEncoding.perturb
+    name, perturb = "Loose", UnaryEncoding.perturb
+    report_type = property(lambda self: IndependentBits(self.k, 0.5, 0.25))
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,7 +331,7 @@ MUTANTS = [
     ("budget", FaultyUE(3, 1.0), "epsilon 1 is claimed, (0, 1) lose 1.68027"),
     ("budget", spoilt(loss=lambda self, pair: 0.9), "the loss between (0, 1) is stated as 0.9, an event has more"),
     ("routes", spoilt(distribution=lambda self, v, p=None: np.full(8, 1 / 7)), "the listed probabilities of (0, 1) sum to 1.14285714"),
-    ("budget", mutant(GRR, delta=1e-3, p=AGRR(3, 1.0, 0.1).p, q=AGRR(3, 1.0, 0.1).q), "an event between (0, 1) exceeds epsilon by 0.1, delta is 0.001"),
+    ("budget", mutant(GRR, delta=1e-3, report_type=AGRR(3, 1.0, 0.1).report_type), "an event between (0, 1) exceeds epsilon by 0.1, delta is 0.001"),
     ("routes", spoilt(reports=property(lambda self: OUE(3, 1.0).report_type.reports[::-1])), "its listed reports"),
     ("routes", spoilt(success=lambda self: 0.5), "attack guess on (0, 1) has the rates (0.5, 0.25)"),
     ("routes", spoilt(rounds_success=lambda self, tau: IndependentBits(self.k, self.p**tau, self.q).rounds_success(tau)), "attack guess on two rounds has the rates"),
