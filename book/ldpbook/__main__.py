@@ -30,7 +30,8 @@ MODULES = {
 }
 """Commands that are the function ``main`` of the module with the same name (or else one of `ELSEWHERE`), each with its help."""
 ELSEWHERE = {
-    "chapter": ("page", "chapter"),
+    "page": ("build", "page"),
+    "chapter": ("build", "chapter"),
     "expected": ("reproduce", "expected"),
     "bundle": ("release", "bundle"),
     "check_pages": ("build", "check_pages"),

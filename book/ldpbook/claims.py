@@ -10,6 +10,7 @@ explains why there is no test.
 """
 
 import ast
+import builtins
 import contextlib
 import math
 import os
@@ -135,7 +136,7 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
     Raises
     ------
     ValueError
-        If the page has no claim.
+        If the page has no claim, or if an expression has a name that neither `code` nor `tables` have.
     """
     rows = load(page.partition("/")[0])
     rows = rows[(rows["page"] == page) & (rows["code"] != "")]
@@ -160,13 +161,16 @@ def _evaluator(
     """
     tree = ast.parse(row["code"], row["id"], "eval")
     expression = compile(tree, row["id"], "eval")
-    named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    used = {node.id for node in names} - {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    unknown = ", ".join(sorted(used - {*vars(code), *tables, *dir(builtins)}))
+    checks.need(not unknown, f"code and tables must have {unknown} of claim {row['id']}")
 
     def evaluate(found: Mapping[str, Any]) -> pd.DataFrame:
         values = eval(expression, {**vars(code), **found})  # the book's own source, not a reader's input
         return values if isinstance(values, pd.DataFrame) else pd.DataFrame({"value": pd.Series(values, dtype=float), "se": 0.0})
 
-    return evaluate, {name: table for name, table in tables.items() if name in named}
+    return evaluate, {name: table for name, table in tables.items() if name in used}
 
 
 def _tested(row: Mapping[str, Any], values: pd.DataFrame) -> dict[str, Any]:

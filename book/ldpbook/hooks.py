@@ -21,7 +21,6 @@ from . import (
     errata,
     execute,
     figures,
-    gallery,
     lessons,
     parameters,
     provenance,
@@ -113,7 +112,7 @@ GENERATED: dict[str, Callable[[Project], str]] = {
     "scoreboard": lambda project: scoreboard.page(project.root, project.root / "_build" / "scoreboard.csv"),
     "claims": lambda project: claims.page(project.root),
     "kills": trust,
-    "gallery": gallery.page,
+    "gallery": reading.gallery,
     "acronyms": lambda _: acronyms.glossary(acronyms.table()),
     "words": lambda _: acronyms.glossary(acronyms.table("words")),
     "execution": execution,
@@ -215,7 +214,7 @@ def _write(app: Sphinx, failure: Exception | None) -> None:
     made.append([("index.html", _ENTRANCE.format(icon=Path(app.config.html_favicon).name, **about))])
     if not app.config.ldpkit_variant:
         made.append([(lessons.SOLUTIONS, lessons.solutions(project)), (scoreboard.SCRIPT, scoreboard.script(project.root))])
-        made += [gallery.files(project), takeaway.files(project)]
+        made += [reading.files(project), takeaway.files(project)]
     for name, content in itertools.chain.from_iterable(made):
         path = app.outdir / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ REFUSED = [
     ("claims.load('no_paper')", "no published numbers at"),
     ("claims.verdict([1], [0], relation='<', published=1, tolerance=0)", "relation must be one of =, <=, >=, got '<'"),
     ("claims.judge('ldp_auditor/index', math)", "page must be one that data/claims speaks about, got 'ldp_auditor/index'"),
-    ("claims.judge('ldp_auditor/fig1', math)", "code must have the function grr_close of claim ldp_auditor/grr_close"),
+    ("claims.judge('ldp_auditor/fig1', math)", "code and tables must have flat, guess, per_claim, pure of claim ldp_auditor/grr_close"),
     ("paper_values.verdict('1', 0)", "reproduced must be a number, got '1'"),
     ("paper_values.verdict(1, -0.1)", "se must be a number >= 0, got -0.1"),
     ("paper_values.verdict(1, 0, published=[1])", "published must be a number, got [1]"),
