@@ -15,20 +15,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-from . import (
-    acronyms,
-    claims,
-    errata,
-    execute,
-    figures,
-    lessons,
-    parameters,
-    provenance,
-    reading,
-    scoreboard,
-    searching,
-    takeaway,
-)
+from . import claims, errata, execute, figures, lessons, parameters, provenance, reading, scoreboard, takeaway, wording
 from .execute import Project
 
 MUTANTS = Path("data") / "results" / "mutants.csv"
@@ -113,8 +100,8 @@ GENERATED: dict[str, Callable[[Project], str]] = {
     "claims": lambda project: claims.page(project.root),
     "kills": trust,
     "gallery": reading.gallery,
-    "acronyms": lambda _: acronyms.glossary(acronyms.table()),
-    "words": lambda _: acronyms.glossary(acronyms.table("words")),
+    "acronyms": lambda _: wording.glossary(wording.table()),
+    "words": lambda _: wording.glossary(wording.table("words")),
     "execution": execution,
     "lessons": lessons.cards,
     "map": lessons.chart,
@@ -262,12 +249,12 @@ def _shown(change: Callable[[Sphinx, nodes.document, str], None], variants: bool
 HANDLERS = (
     ("source-read", _fill, 500),
     ("autodoc-process-docstring", _whole, 400),  # before napoleon
-    ("env-updated", searching.name_pages, 500),
+    ("env-updated", wording.name_pages, 500),
     ("env-updated", _contents, 500),
     ("doctree-resolved", _shown(takeaway.offer), 400),  # before the foot of the page
     ("doctree-resolved", _shown(provenance.annotate, variants=True), 500),
-    ("doctree-resolved", acronyms.explain, 500),
-    ("doctree-resolved", searching.index_names, 500),
+    ("doctree-resolved", wording.explain, 500),
+    ("doctree-resolved", wording.index_names, 500),
     ("doctree-resolved", _shown(lessons.head), 500),
     ("doctree-resolved", _tidied, 500),
     ("doctree-resolved", _shown(errata.mark), 600),  # after the line on what the page needs
@@ -284,7 +271,7 @@ def setup(app: Sphinx) -> dict[str, str | bool]:
     app.add_config_value("ldpkit_variant", "", "env")  # the parameters of a page that was run apart from the book
     app.add_directive("quiz", lessons.Quiz)
     app.add_directive("drawing", reading.Drawing)
-    app.add_search_language(searching.English)
+    app.add_search_language(wording.English)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     app.add_js_file("sidebar.js", loading_method="defer")
     for event, handler, priority in HANDLERS:

@@ -13,11 +13,11 @@ import ast
 import csv
 import functools
 import html
-import importlib
 import io
 import json
 import math
 import os
+import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -122,9 +122,8 @@ def _imports(tree: ast.AST) -> dict[str, str]:
 
 def _callable(name: str) -> bool:
     """Return whether a dotted name of the package is a function or class."""
-    module, _, attribute = name.rpartition(".")
     try:
-        return callable(getattr(importlib.import_module(module), attribute))
+        return callable(pkgutil.resolve_name(name))
     except (ImportError, AttributeError):
         return False
 

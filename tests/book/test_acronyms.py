@@ -9,13 +9,13 @@ import yaml
 from docutils import nodes
 from docutils.core import publish_doctree
 
-from ldpbook import acronyms, execute
+from ldpbook import execute, wording
 
 ROOT = Path(__file__).parents[2]
 
 
 PROJECT = execute.Project(ROOT)
-NAMES = yaml.safe_load(acronyms.FILE.read_text())["names"]
+NAMES = yaml.safe_load(wording.FILE.read_text())["names"]
 VERBATIM = re.compile(
     r"^(```+)(?!\{).*?^\1`*$|\$\$.*?\$\$|\$[^$]*\$|(`+)[^`]+\2|\]\([^)]*\)|<!--.*?-->", re.S | re.M
 )
@@ -23,7 +23,7 @@ VERBATIM = re.compile(
 
 def explained(source):
     doctree = publish_doctree(source)
-    acronyms.explain(None, doctree, "page")
+    wording.explain(None, doctree, "page")
     return doctree
 
 
@@ -39,7 +39,7 @@ def prose(page):
 
 
 def test_every_word_in_capitals_is_in_the_table_or_a_known_name():
-    known = acronyms.pattern()
+    known = wording.pattern()
     words = {
         (page, word)
         for page in PROJECT.pages()
@@ -85,7 +85,7 @@ def test_code_and_mathematics_stay_and_everything_else_gets_the_hover():
 
 def words_marked(source):
     found = explained(source).findall(nodes.abbreviation)
-    return [(n.astext(), acronyms.meaning(n.astext())[0]) for n in found if "word" in n["classes"]]
+    return [(n.astext(), wording.meaning(n.astext())[0]) for n in found if "word" in n["classes"]]
 
 
 def test_a_word_of_the_glossary_is_marked_once_where_the_running_text_uses_it_first():
@@ -117,7 +117,7 @@ A likelihood-ratio event is an event. Reporters, a per-report rate and a Pareto 
 
 
 def test_a_word_means_what_its_longest_name_in_the_glossary_means():
-    found = {use: acronyms.meaning(use)[0] for use in ("Clients", "Real report", "E-values", "ε")}
+    found = {use: wording.meaning(use)[0] for use in ("Clients", "Real report", "E-values", "ε")}
     assert found == {
         "Clients": "client",
         "Real report": "real report",

@@ -150,7 +150,9 @@ def test_the_gallery_has_every_item_once(tmp_path):
         (tmp_path / "_build" / "claims.csv").write_text(
             f"{head}\nrad/fig1,{place},{verdict},{wrong}\n"
         )
-        assert reading.gallery(Project(tmp_path)).count("<b>A conclusion differs</b></small>") == tiles
+        assert (
+            reading.gallery(Project(tmp_path)).count("<b>A conclusion differs</b></small>") == tiles
+        )
 
 
 def test_a_tile_shows_one_panel_of_a_figure():

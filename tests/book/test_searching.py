@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ldpbook import acronyms, execute, searching
+from ldpbook import execute, wording
 
 ROOT = Path(__file__).parents[2]
-LANGUAGE = searching.English({})
+LANGUAGE = wording.English({})
 
 
 @pytest.mark.parametrize("american, ours", [
@@ -19,7 +19,7 @@ LANGUAGE = searching.English({})
     ("prize", "prize"), ("seized", "seized"), ("color", "colour"), ("colony", "colony"), ("labs", "labs"),
 ])  # fmt: skip
 def test_american_words_are_found_under_the_spelling_of_the_book(american, ours):
-    assert searching.british(american) == ours
+    assert wording.british(american) == ours
     assert LANGUAGE.stem(american.upper()) == LANGUAGE.stem(ours)
 
 
@@ -35,7 +35,7 @@ def test_american_words_are_found_under_the_spelling_of_the_book(american, ours)
     ("table of 10", []),
 ])  # fmt: skip
 def test_every_numbered_figure_is_a_word_of_its_own(text, found):
-    assert list(searching.numbers(text)) == found
+    assert list(wording.numbers(text)) == found
 
 
 def test_the_protocol_is_a_word_and_the_article_is_none():
@@ -46,7 +46,7 @@ def test_the_protocol_is_a_word_and_the_article_is_none():
 
 def test_what_readers_call_a_page_leads_to_a_page_and_is_no_word_of_the_glossary():
     asked = yaml.safe_load((ROOT / "book" / "search.yml").read_text())
-    words = {word.lower() for word in acronyms.table("words")}
+    words = {word.lower() for word in wording.table("words")}
     phrases = [phrase for some in asked.values() for phrase in some]
     assert {f"book/{page}" for page in asked} <= set(execute.Project(ROOT).pages())
     assert len(phrases) == len(set(phrases)) and not words & set(phrases)

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from browser.conftest import PAGES, ROOT
-from ldpbook import searching
+from ldpbook import wording
 
 
 def luminance(page, selector):
@@ -153,12 +153,12 @@ def test_questions_are_read_as_pages_are(page, site):
     text = "\n".join(
         (ROOT / "book" / name).read_text() for name in ("errata.md", "notation.md", "intro.md")
     )
-    words = sorted({word for word in searching.English({}).split(text) if word.isascii()})
+    words = sorted({word for word in wording.English({}).split(text) if word.isascii()})
     stems = page.evaluate(
         "words => { const s = new Stemmer(); return words.map(w => s.stemWord(w.toLowerCase())); }",
         words,
     )
-    assert stems == [searching.English({}).stem(word) for word in words]
+    assert stems == [wording.English({}).stem(word) for word in words]
     found = page.evaluate("splitQuery('THE of Figures 7, the Table 2')")
     assert found == "THE_ of figure7 the table2".split()
 
