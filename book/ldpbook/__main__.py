@@ -19,7 +19,6 @@ FUNCTIONS = {
     "datasets": ("fetch MNIST, Fashion-MNIST and Adult, and check them (make data)", "datasets:main"),
     "slides": ("cut one slide show per paper from the built book, in _build/slides", "takeaway:main"),
     "expected": ("keep what this build found, and how long it took, for the builds of others", "reproduce:expected"),
-    "explore": ("compute the grids behind the explorers", "explore:main"),
     "artifact": ("fill in ARTIFACT.md and codecheck.yml, and draw the picture of the README", "artifact:main"),
     "letters": ("run the scripts of the letters whose releases are installed", "release:read_out"),
     "supply": ("write lock files, check sums and licences (make lock)", "supply:main"),
@@ -46,6 +45,7 @@ PROGRAMS = {
     "scripts": ("check the book's JavaScript: form, common mistakes, types (needs node and npm)", ["tests/helpers/javascript.py"]),
     "links": ("check the links that lead out of the book (needs the network)",
               ["-c", "from jupyter_book.cli.main import main; main()", "build", "--builder", "linkcheck", "--keep-going", "-q", "."]),
+    "explore": ("compute the grids behind the explorers", ["book/_static/explore/grids.py"]),
     "reference": ("repeat audits with the released code of LDP-Auditor (needs the network)", ["benchmarks/repeat.py"]),
     "released": ("audit every released client, with the heavy packages too", ["book/released/table.py"]),
 }  # fmt: skip

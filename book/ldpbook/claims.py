@@ -10,7 +10,6 @@ explains why there is no test.
 """
 
 import ast
-import builtins
 import contextlib
 import math
 import os
@@ -26,7 +25,6 @@ from ldpkit import checks
 from ldpkit.types import Array
 
 from . import figures, paper_values
-from .paper_values import RELATIONS
 
 __all__ = ["COLUMNS", "VERDICTS", "load", "verdict", "judge"]
 
@@ -46,6 +44,7 @@ FIRST = ["paper", "place", "claim", "relation", "verdict", "page"]
 """First columns of the table of all claims."""
 
 _NOISE = 5  # standard errors, where a number is found by simulation
+_BUILTINS = {function.__name__: function for function in (abs, max, min, sum)}  # an expression imports nothing
 
 
 _NEGATIONS: dict[str, Callable[[Array], Array]] = {
@@ -98,7 +97,7 @@ def verdict(values: Any, se: Any, *, relation: str, published: float, tolerance:
         conclusion"`` if a cell lies further away than `turns`. ``furthest`` is the position of the cell with the largest
         deviation.
     """
-    checks.one_of("relation", relation, RELATIONS)
+    checks.one_of("relation", relation, paper_values.RELATIONS)
     found, noise = np.broadcast_arrays(np.asarray(values, float), np.asarray(se, float))
     if not len(found):
         return {"verdict": NEVER, "holding": 0, "of": 0, "differs": "", "furthest": None}
@@ -163,11 +162,11 @@ def _evaluator(
     expression = compile(tree, row["id"], "eval")
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     used = {node.id for node in names} - {node.id for node in names if isinstance(node.ctx, ast.Store)}
-    unknown = ", ".join(sorted(used - {*vars(code), *tables, *dir(builtins)}))
+    unknown = ", ".join(sorted(used - {*vars(code), *tables, *_BUILTINS}))
     checks.need(not unknown, f"code and tables must have {unknown} of claim {row['id']}")
 
     def evaluate(found: Mapping[str, Any]) -> pd.DataFrame:
-        values = eval(expression, {**vars(code), **found})  # the book's own source, not a reader's input
+        values = eval(expression, {**vars(code), **found, "__builtins__": _BUILTINS})  # the book's own source, no reader's input
         return values if isinstance(values, pd.DataFrame) else pd.DataFrame({"value": pd.Series(values, dtype=float), "se": 0.0})
 
     return evaluate, {name: table for name, table in tables.items() if name in used}

@@ -16,7 +16,6 @@ from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
 from . import claims, errata, execute, figures, lessons, parameters, provenance, reading, scoreboard, takeaway, wording
-from .execute import Project
 
 MUTANTS = Path("data") / "results" / "mutants.csv"
 _PHONE = 30  # length in characters of TeX
@@ -57,7 +56,7 @@ _ENTRANCE = """\
 """
 
 
-def execution(project: Project) -> str:
+def execution(project: execute.Project) -> str:
     """Return a table of the notebooks: when each ran, how long, and which parameters were changed."""
     rows, total = [], 0.0
     for page in project.notebooks():
@@ -73,7 +72,7 @@ def execution(project: Project) -> str:
     return "\n".join([head, *rows, "", f"{len(rows)} notebooks; {total:.0f} seconds of execution in all, several at a time."])
 
 
-def trust(project: Project) -> str:
+def trust(project: execute.Project) -> str:
     """Return which comparison noticed each exact distribution that was changed on purpose: counts, and a list of all of them."""
     path = project.root / MUTANTS
     if not path.exists():
@@ -95,7 +94,7 @@ def trust(project: Project) -> str:
     )
 
 
-GENERATED: dict[str, Callable[[Project], str]] = {
+GENERATED: dict[str, Callable[[execute.Project], str]] = {
     "scoreboard": lambda project: scoreboard.page(project.root, project.root / "_build" / "scoreboard.csv"),
     "claims": lambda project: claims.page(project.root),
     "kills": trust,
@@ -112,7 +111,7 @@ GENERATED: dict[str, Callable[[Project], str]] = {
 
 def _fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Take the executed copy of a notebook, and fill in the generated parts of a page."""
-    project = Project.of(app)
+    project = execute.Project.of(app)
     if project.source(docname).exists():
         copy = project.executed(docname)
         source[0] = copy.read_text(encoding="utf-8") if copy.exists() else source[0]
@@ -166,7 +165,7 @@ def _load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
     The scripts of thebe are removed, which is Jupyter Book's own way to run code in pages. They are added twice, which is an error
     in every browser's console, and they only run on machines of a third party.
     """
-    body, project = context.get("body", ""), Project.of(app)
+    body, project = context.get("body", ""), execute.Project.of(app)
     load: Any = functools.partial(app.add_js_file, loading_method="defer")
     told = ((script, f"{script.filename} {script.attributes.get('body', '')}".lower()) for script in context["script_files"])
     context["script_files"][:] = [script for script, text in told if "thebe" not in text]
@@ -195,7 +194,7 @@ def _write(app: Sphinx, failure: Exception | None) -> None:
     """
     if failure or app.builder.format != "html":
         return
-    project = Project.of(app)
+    project = execute.Project.of(app)
     about = {"first": app.builder.get_target_uri(app.config.master_doc), "title": app.config.html_title}
     made: list[Iterable[tuple[str, str | bytes]]] = [provenance.files(app)]
     made.append([("index.html", _ENTRANCE.format(icon=Path(app.config.html_favicon).name, **about))])

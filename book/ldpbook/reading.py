@@ -24,9 +24,7 @@ from sphinx.util.docutils import SphinxDirective
 from . import errata, figures, lessons, provenance, takeaway
 from .claims import NEVER
 from .execute import Json, Project
-from .figures import counted
 from .paper_values import AGREES, SIGN, STAND_IN, WORDS
-from .provenance import code_cells, raw
 
 EVIDENCE = "does-it-agree-with-the-paper"
 """Identifier of the section of a page that holds all its evidence."""
@@ -70,7 +68,7 @@ def compared(project: Project, page: str) -> pd.DataFrame:
 
 def bar(rows: pd.DataFrame) -> str:
     """Return a bar whose parts are as long as the numbers of values that agree with the paper or with something else, or differ."""
-    n, exact = counted(rows), (rows["verdict"] == "no-published-value") & rows["exact"].notna()
+    n, exact = figures.counted(rows), (rows["verdict"] == "no-published-value") & rows["exact"].notna()
     parts = {"agree": n["printed"], "other": n["code"] + int(exact.sum()), "differ": n["differ"]}
     parts["none"] = len(rows) - sum(parts.values())
     shades = "".join(f'<i class="{name}" style="flex-grow:{n}"></i>' for name, n in parts.items() if n)
@@ -79,7 +77,7 @@ def bar(rows: pd.DataFrame) -> str:
 
 def agreeing(rows: pd.DataFrame) -> list[str]:
     """Return in words how many numbers agree with the paper and with the authors' code, one text for each of the two that there is."""
-    n, kinds = counted(rows), set(rows.loc[rows["verdict"].isin(("reproduced", "differs", "differs-explained")), "kind"])
+    n, kinds = figures.counted(rows), set(rows.loc[rows["verdict"].isin(("reproduced", "differs", "differs-explained")), "kind"])
     stated = "states in words" if kinds <= {SIGN, WORDS, STAND_IN} else "prints, draws or states"
     printed, all_code = n["printed"] + n["printed differ"], n["code"] + n["differ"] - n["printed differ"]
     parts = [f"{n['printed']:,} of {printed:,} with what the paper {stated}"] * bool(printed)
@@ -100,7 +98,7 @@ def against_exact(rows: pd.DataFrame) -> str:
 
 def status(rows: pd.DataFrame, differs: str) -> str:
     """Return the line below the answer: how many numbers agree, with what, and why some differ."""
-    n, link = counted(rows), f'<a href="#{EVIDENCE}">Evidence</a>'
+    n, link = figures.counted(rows), f'<a href="#{EVIDENCE}">Evidence</a>'
     agree, differ = n["printed"] + n["code"], n["differ"]
     if not agree + differ:
         return f"{bar(rows)}The paper prints no number of this page that could be compared; {against_exact(rows)}. {link}"
@@ -111,7 +109,7 @@ def status(rows: pd.DataFrame, differs: str) -> str:
 
 def summary(project: Project, page: str, rows: pd.DataFrame) -> str:
     """Return the title of the fold around the evidence."""
-    n, claims = counted(rows), figures.claims(project.root)
+    n, claims = figures.counted(rows), figures.claims(project.root)
     agree = n["printed"] + n["code"]
     parts = [f"{agree:,} of {agree + n['differ']:,} compared numbers agree"] * bool(agree + n["differ"])
     parts += [] if parts or rows.empty else [against_exact(rows)]
@@ -130,7 +128,12 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     project, section, variant = Project.of(app), evidence(doctree), bool(app.config.ldpkit_variant)
     moved = {name: [n for n in top.children if isinstance(n, nodes.raw) and name in n.astext()] for name in ABOVE}
     top.children = [n for n in top.children if n not in [*moved["page-errata"], *moved["page-needs"]]]
-    folded = [(cell, fold) for cell in code_cells(doctree) for fold in cell.children[:1] if isinstance(fold, HideCodeCellNode)]
+    folded = [
+        (cell, fold)
+        for cell in provenance.code_cells(doctree)
+        for fold in cell.children[:1]
+        if isinstance(fold, HideCodeCellNode)
+    ]
     for cell, fold in folded:
         tags = [name.removeprefix("tag_") for name in cell["classes"]]
         shown = "figure" if any(cell.findall(nodes.figure)) else "" if len(cell.children) > 1 else "setup"
@@ -147,10 +150,14 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
         told = summary(project, page, rows)
         line = status(rows, differs) if len(rows) else f'{told}. <a href="#{EVIDENCE}">Evidence</a>'
         line = "Your variant is not compared with the paper." if variant else line
-        top.insert(top.index(answer) + 1, raw(f'<p class="page-status">{line}</p>'))
+        top.insert(top.index(answer) + 1, provenance.raw(f'<p class="page-status">{line}</p>'))
         told = "What this run computed" if variant else told
-        head = [section.children[0], raw(f'<details class="evidence"><summary>{told}</summary>'), *moved["page-errata"]]
-        section.children = [*head, *section.children[1:], raw("</details>")]
+        head = [
+            section.children[0],
+            provenance.raw(f'<details class="evidence"><summary>{told}</summary>'),
+            *moved["page-errata"],
+        ]
+        section.children = [*head, *section.children[1:], provenance.raw("</details>")]
     else:
         foot = moved["page-errata"] + foot
     top.children[-1:-1] = foot
@@ -170,7 +177,11 @@ class Drawing(SphinxDirective):
         self.env.note_dependency(str(path))
         caption = nodes.container(classes=["drawn-caption"])
         self.state.nested_parse(self.content, self.content_offset, caption)
-        return [raw(f'<div class="drawn"><div>{path.read_text(encoding="utf-8")}</div>'), caption, raw("</div>")]
+        return [
+            provenance.raw(f'<div class="drawn"><div>{path.read_text(encoding="utf-8")}</div>'),
+            caption,
+            provenance.raw("</div>"),
+        ]
 
 
 def panel(svg: str, png: bytes, number: int) -> Image.Image:
@@ -205,7 +216,7 @@ def named(notebook: Json | None, item: str) -> str:
 
 def words(rows: pd.DataFrame, conclusion: bool) -> str:
     """Return the line below a bar; an item without printed numbers is never called reproduced."""
-    n, parts = counted(rows), agreeing(rows)
+    n, parts = figures.counted(rows), agreeing(rows)
     explained = f"; {n['differ']:,} differ{'s' if n['differ'] == 1 else ''}, explained" if n["differ"] else ""
     text = f"agree: {', '.join(parts)}{explained}" if parts else against_exact(rows)
     text = f"no printed value compared; {text}" if not n["printed"] + n["printed differ"] and len(rows) else text

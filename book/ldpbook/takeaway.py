@@ -27,7 +27,6 @@ from PIL import Image
 from sphinx.application import Sphinx
 
 from . import errata, execute, figures, parameters, paths, provenance
-from .execute import Project
 
 FOLDER, _PNG = "_papers", "image/png"
 _DATE = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip can store
@@ -142,7 +141,7 @@ def encoded(picture: Image.Image, form: str, **options: Any) -> bytes:
     return made.getvalue()
 
 
-def entries(project: Project, paper: str) -> Iterator[tuple[str, bytes]]:
+def entries(project: execute.Project, paper: str) -> Iterator[tuple[str, bytes]]:
     """Yield names and contents of a paper's zip."""
     version = re.search(r'^version = "(.*)"', (project.root / "pyproject.toml").read_text(), flags=re.M)
     yield "README.txt", README.format(title=figures.PAPERS[paper], version=version[1] if version else "").encode()
@@ -175,7 +174,7 @@ def entries(project: Project, paper: str) -> Iterator[tuple[str, bytes]]:
         yield f"{name}.csv", pd.DataFrame(lines, columns=head.split()).to_csv(index=False).encode()
 
 
-def archive(project: Project, paper: str) -> bytes:
+def archive(project: execute.Project, paper: str) -> bytes:
     """Return the zip of a paper, with the same bytes for the same contents."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as zipped:
@@ -195,7 +194,7 @@ def offer(app: Sphinx, doctree: nodes.document, page: str) -> None:
         next(doctree.findall(nodes.section)).append(provenance.raw(line))
 
 
-def _first(project: Project, page: str) -> str:
+def _first(project: execute.Project, page: str) -> str:
     """Return the picture for links to a page: its first figure, else its chapter's, else the book's, else an empty text."""
     near = [page, *(p for p in project.notebooks() if p.rpartition("/")[0] == page.rpartition("/")[0]), *project.notebooks()]
     for other in near:
@@ -221,7 +220,7 @@ def heads(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
     if doctree is None or app.config.ldpkit_variant:
         return
     base = app.config.html_baseurl.rstrip("/") + "/" if app.config.html_baseurl else ""
-    project, said = Project.of(app), described(doctree)
+    project, said = execute.Project.of(app), described(doctree)
     tags = {
         "og:type": "article",
         "og:site_name": app.config.project or app.config.html_title,
@@ -237,7 +236,7 @@ def heads(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
     context["metatags"] = context.get("metatags", "") + "\n".join(lines)
 
 
-def files(project: Project) -> Iterator[tuple[str, bytes]]:
+def files(project: execute.Project) -> Iterator[tuple[str, bytes]]:
     """Yield the zips and pictures, which stand next to the pages."""
     yield from ((f"{FOLDER}/{paper}.zip", archive(project, paper)) for paper in figures.PAPERS)
     for page in project.notebooks():
@@ -261,7 +260,7 @@ def lighten(out: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _article(project: Project, page: str) -> Tag:
+def _article(project: execute.Project, page: str) -> Tag:
     """Return the article of a built page, with links that lead to the built pages."""
     built = project.html(page)
     article = BeautifulSoup(built.read_text(encoding="utf-8"), "html.parser").find("article")
@@ -301,7 +300,7 @@ def _asked(article: Tag) -> list[str]:
     ]
 
 
-def slides(project: Project, paper: str) -> Iterator[list[str]]:
+def slides(project: execute.Project, paper: str) -> Iterator[list[str]]:
     """Yield the columns of a show: the subject of the paper, each page's question and figures with captions, and the errata."""
     folder = f"book/{paper}/"
     opening = _article(project, f"{folder}index")
@@ -330,7 +329,7 @@ def slides(project: Project, paper: str) -> Iterator[list[str]]:
 
 def main() -> None:
     """Write the slide shows of all papers."""
-    project = Project(paths.ROOT)
+    project = execute.Project(paths.ROOT)
     if not project.html("index").exists():
         raise SystemExit("There is no built book to cut slides from: run `make book` first")
     target = project.build / "slides"

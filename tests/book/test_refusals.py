@@ -36,6 +36,7 @@ REFUSED = [
     ("claims.verdict([1], [0], relation='<', published=1, tolerance=0)", "relation must be one of =, <=, >=, got '<'"),
     ("claims.judge('ldp_auditor/index', math)", "page must be one that data/claims speaks about, got 'ldp_auditor/index'"),
     ("claims.judge('ldp_auditor/fig1', math)", "code and tables must have flat, guess, per_claim, pure of claim ldp_auditor/grr_close"),
+    ("claims._evaluator({'id': 'rad/x', 'code': '__import__(1)'}, math, {})", "must have __import__ of claim rad/x"),
     ("paper_values.verdict('1', 0)", "reproduced must be a number, got '1'"),
     ("paper_values.verdict(1, -0.1)", "se must be a number >= 0, got -0.1"),
     ("paper_values.verdict(1, 0, published=[1])", "published must be a number, got [1]"),
