@@ -183,7 +183,7 @@ def test_the_amplified_budget_is_what_keeps_the_claim(monkeypatch):
 
 def test_an_expression_sees_the_tables_that_it_names_and_the_module_of_its_chapter():
     asr = pd.DataFrame({"ASS": [1.0], "SS": [4.0]})
-    row = {"code": "np.sqrt([asr['SS'][0] for _ in range(2)])", "id": "x"}
+    row = {"code": "np.sqrt([asr['SS'][0] for _ in (1, 2)])", "id": "x"}
     evaluate, given = claims._evaluator(row, SimpleNamespace(np=np), {"asr": asr, "mse": asr})
     assert list(given) == ["asr"] and evaluate(given)["value"].tolist() == [2.0, 2.0]
 
