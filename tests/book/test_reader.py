@@ -11,7 +11,6 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-import yaml
 
 from ldpbook import build, execute, parameters, provenance
 
@@ -262,12 +261,6 @@ def test_a_reader_is_told_the_delivered_time_whatever_this_build_took(tmp_path):
     for page_ in pages:
         project.source(page_).touch()
     assert execute.expected(project) == {"book/a": 30, "book/b": 30}
-
-
-def test_times_of_a_build_are_not_in_the_index_that_equal_builds_share():
-    """`make chaos` compares whole sites, and found words of this page there."""
-    head = yaml.safe_load((ROOT / "book" / "execution.md").read_text().split("---\n")[1])
-    assert head == {"nosearch": True}
 
 
 def test_names_in_the_glossary_exist_in_the_module():
