@@ -54,18 +54,16 @@ def drawing(name, width, height, title, description, *parts):
     return f"{head}\n{said}\n{STYLE}\n" + "\n".join(parts) + "\n</svg>\n"
 
 
+def scale(low, high, start, end):
+    """A function that puts numbers from `low` to `high` on a line from `start` to `end`."""
+    return lambda v: start + (v - low) / (high - low) * (end - start)
+
+
 def errors():
     """Two overlapping histograms with a threshold: scores N(0, 1) and N(2, 1), bins of a quarter, threshold 1.25."""
     apart, threshold, step, floor = 2.0, 1.25, 0.25, 230.0
     bins = np.arange(-3, 5, step)
-
-    def across(v):
-        return 40 + (v + 3) / 8 * 640
-
-    def up(p):
-        return floor - p / 0.105 * 180
-
-    parts = []
+    across, up, parts = scale(-3, 5, 40, 680), scale(0, 0.105, floor, floor - 180), []
     for solid in (False, True):
         for mean, colour in ((0.0, "a"), (apart, "b")):
             mass = np.diff(scipy.stats.norm.cdf(np.append(bins, bins[-1] + step) - mean))
@@ -210,39 +208,27 @@ def lune(degrees=70):
     )  # fmt: skip
 
 
-def faulty(values, rng):
-    return FaultyUE(10, 1.0).perturb(values, rng)
-
-
-def sound(values, rng):
-    return SUE(10, 1.0).perturb(values, rng)
-
-
 def wealth():
     """Two wealth paths against the claim 1: the client of pure-ldp 1.1.2 and a sound one (seed 1, learned attack)."""
     goal, most, parts, said = 100, 2000, [], []
+    logs, up = scale(math.log(8), math.log(most), 70, 590), scale(-math.log(10), 2.6 * math.log(10), 200, 30)
 
     def across(n):
-        return 70 + math.log(n / 8) / math.log(most / 8) * 520
+        return logs(math.log(n))
 
-    def up(log):
-        return 200 - (log / math.log(10) + 1) / 3.6 * 170
-
-    for function, colour, who in ((faulty, "lb", "SUE of pure-ldp 1.1.2"), (sound, "la", "SUE that keeps ε = 1")):
-        client = Client(function, k=10, report="bits", epsilon=1.0)
+    clients = [(FaultyUE(10, 1.0), "lb", "SUE of pure-ldp 1.1.2"), (SUE(10, 1.0), "la", "SUE that keeps ε = 1")]
+    for mechanism, colour, who in clients:
+        client = Client(mechanism.perturb, k=10, report="bits", epsilon=1.0)
         result = SequentialAudit(client, "tight", trials=most, alpha=0.01).run(1)[0]
         points = [(n, max(log, -math.log(10))) for n, log, _ in result.trajectory if n >= 8]
         parts.append(path("M" + "L".join(f"{across(n):.1f} {up(log):.1f}" for n, log in points), colour))
         n, log = points[-1]
         ends = f"refuted after {n:,} reports per input" if result.violated else f"not refuted by {n:,}"
+        beside, below, side = (8, 24, []) if result.violated else (-4, 18, ["e"])
         parts += [
-            text(across(n) + (8 if result.violated else -4), up(log) - 8, who, "t", colour[1], *["e"] * (not result.violated))
+            text(across(n) + beside, up(log) - 8, who, "t", colour[1], *side),
+            text(across(n) + beside, up(log) + below, ends, "s", *side),
         ]
-        parts += (
-            [text(across(n) + 8, up(log) + 24, ends, "s")]
-            if result.violated
-            else [text(across(n) - 4, up(log) + 18, ends, "s", "e")]
-        )
         said.append(f"the wealth against the {who} ends at {math.exp(log):.3g}, {ends}")
     ticks = "".join(f"M64 {up(math.log(v)):.1f}H600" for v in (0.1, 1, 10))
     marks = [text(58, up(math.log(v)) + 4, f"{v:g}", "e", "s") for v in (0.1, 1, 10, 100)]
@@ -323,11 +309,7 @@ def bounds():
 
 def claim():
     """The bound of the coins against two claims."""
-    epsilon, low_claim, high_claim = coins()[3], 0.5, math.log(3)
-
-    def across(v):
-        return 40 + v / 1.4 * 340
-
+    epsilon, low_claim, high_claim, across = coins()[3], 0.5, math.log(3), scale(0, 1.4, 40, 380)
     parts = [path(f"M40 130H400M40 130v6M{across(0.5):.1f} 130v6M{across(1):.1f} 130v6", "ax")]
     parts += [text(across(v), 152, f"{v:g}", "m", "s") for v in (0, 0.5, 1)]
     parts += [
