@@ -13,7 +13,6 @@ from ldpbook import execute, wording
 
 ROOT = Path(__file__).parents[2]
 
-
 PROJECT = execute.Project(ROOT)
 NAMES = yaml.safe_load(wording.FILE.read_text())["names"]
 VERBATIM = re.compile(

@@ -15,7 +15,6 @@ from ldpbook.paper_values import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 
-
 ENTRIES = errata.entries(ROOT)
 ITEMS = pd.read_csv(ROOT / "data" / "items.csv").set_index("item")
 

@@ -20,7 +20,6 @@ from ldpbook.paper_values import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 
-
 GRAPH = stored.PACKAGE
 
 

@@ -9,7 +9,6 @@ from ldpbook import execute, lessons
 
 ROOT = Path(__file__).parents[2]
 
-
 PROJECT = execute.Project(ROOT)
 LESSONS = lessons.lessons(ROOT)
 MAP = lessons.needs(ROOT)

@@ -21,7 +21,6 @@ from ldpbook import artifact, supply
 
 ROOT = Path(__file__).parents[2]
 
-
 OWN = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PAGES = tomllib.loads((ROOT / "book/pyproject.toml").read_text())
 PYPROJECT = OWN["project"]

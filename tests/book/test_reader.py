@@ -16,7 +16,6 @@ from ldpbook import build, execute, parameters, provenance
 
 ROOT = Path(__file__).parents[2]
 
-
 PROJECT = execute.Project(ROOT)
 
 

@@ -89,7 +89,6 @@ WORDS = ("reproduced", "claim in words", "closed form", True)
 OTHER = ("other-data", "own stand-in", "stored run", True)
 GAP = ("differs-explained", "printed number", "closed form", True)
 
-
 STATES = [
     ([], "not in this build"),
     ([EXACT], "nothing to compare"),

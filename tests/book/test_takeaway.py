@@ -19,7 +19,6 @@ from ldpbook.paper_values import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 
-
 COLOURS = np.random.default_rng(1).integers(0, 4, (30, 40, 3), dtype=np.uint8) * 85
 """A picture of at most 64 colours."""
 

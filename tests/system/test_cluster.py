@@ -334,21 +334,6 @@ def test_numbers_in_scientific_notation_are_numbers(call, here):
     assert all(cell["trials"] == 1000 and isinstance(cell["trials"], int) for cell in plan.cells)
 
 
-def test_the_parameters_of_the_grid_come_first_and_cells_may_be_listed(call, here):
-    config(
-        here,
-        GOOD
-        | {
-            "grid": [
-                {"k": 4, "mechanism": "GRR", "epsilon": 1},
-                {"k": 5, "mechanism": "SS", "epsilon": 2},
-            ]
-        },
-    )
-    assert call("sweep sweep.yml --workers 1")[0] == 0
-    assert pd.read_csv("sweep.csv").columns.tolist()[:4] == ["k", "mechanism", "epsilon", "trials"]
-
-
 BOMB = "audit: rad\nseed: 1\ngrid:\n  a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
     f"  {b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in itertools.pairwise("abcdefg")
 )

@@ -40,7 +40,6 @@ def test_every_file_of_data_has_its_row():
 BESIDE = {"sgd_cifar10_training"}
 """Tables whose record lies beside the other table of one run."""
 
-
 IGNORED = [".git", *(ROOT / ".gitignore").read_text().replace("/", "").split()]
 
 
