@@ -1,6 +1,8 @@
 """The course: every exercise fails as it stands and its solution passes its checks; answers come from
 the notebooks or the laws; every page is on the map; all solutions are in one file."""
 
+import json
+import re
 from pathlib import Path
 
 from notebooks import SOLUTIONS, blocks, code, labels
@@ -8,6 +10,7 @@ from notebooks import SOLUTIONS, blocks, code, labels
 from ldpbook import execute, lessons
 
 ROOT = Path(__file__).parents[2]
+
 
 PROJECT = execute.Project(ROOT)
 LESSONS = lessons.lessons(ROOT)
@@ -24,11 +27,57 @@ def text(page):
     return "\n".join(lessons._texts(PROJECT, page))
 
 
+def cells(page):
+    return json.loads(PROJECT.source(page).read_text())["cells"]
+
+
+def quizzes(page):
+    """Options of every answer box of a page."""
+    found = re.findall(r"^```\{quiz\} [^\n]+\n((?::\w+: [^\n]+\n)+)\S", text(page), flags=re.M)
+    assert len(found) == text(page).count("{quiz}")
+    return [dict(re.findall(r"^:(\w+): (.*)$", options, flags=re.M)) for options in found]
+
+
 def test_lessons_are_in_the_order_of_the_contents_and_need_only_earlier_ones():
     assert [page for page in PROJECT.pages() if page in LESSONS] == LESSONS != []
     for number, page in enumerate(LESSONS, 1):
         assert lessons.title(PROJECT, page).startswith(f"Lesson {number}: ")
         assert set(MAP[page]["needs"]) <= set(LESSONS[: number - 1]), page
+
+
+def lacks(page):
+    """What a lesson lacks; no answer is typed into a page."""
+    said, code_cells = text(page), [c for c in cells(page) if c["cell_type"] == "code"]
+    parts = ["**After this lesson** you can\n", "**You need** ", "**Predict before you look.**"]
+    yield from [part for part in [*parts, "## What to remember"] if part not in said]
+    if said.count('data-explorer="') != 1 or "Without" not in said.partition("data-explorer")[2]:
+        yield "an explorer, and words for readers without it"
+    if not any("hide-cell" in c["metadata"].get("tags", []) for c in code_cells):
+        yield "what was to be predicted"
+    shown = [c for c in code_cells if not c["metadata"].get("tags")]
+    if not any("print(" in "".join(c["source"]) for c in shown):
+        yield "a worked example"
+    for title, body in blocks(page, "exercise"):
+        if (
+            title.partition(": ")[0] not in ("Easy", "Longer", "Open")
+            or "```{dropdown} Hint\n" not in body
+            or not code(body)
+        ):
+            yield f"a grade, a hint or lines of {title}"
+    sources = "".join("".join(c["source"]) for c in cells(page))
+    glued = set(re.findall(r'glue\("(\w+)"', sources))
+    for options in quizzes(page):
+        law = {"law", "with", "take", "tolerance"}
+        known = options["glue"] in glued if "glue" in options else json.loads(options["with"])
+        keys = {"glue", "tolerance"} if "glue" in options else law
+        if not known or set(options) != keys or not float(options["tolerance"]) > 0:
+            yield f"an answer from a notebook or a law for {options}"
+    if not quizzes(page):
+        yield "a question"
+
+
+def test_a_lesson_has_all_its_parts():
+    assert [(page, lack) for page in LESSONS for lack in lacks(page)] == []
 
 
 def test_every_page_with_results_is_on_the_map_and_needs_nothing_harder_or_itself():
