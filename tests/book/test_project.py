@@ -20,7 +20,6 @@ import ldpkit
 from ldpbook import artifact, supply
 
 ROOT = Path(__file__).parents[2]
-
 OWN = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PAGES = tomllib.loads((ROOT / "book/pyproject.toml").read_text())
 PYPROJECT = OWN["project"]
@@ -30,7 +29,6 @@ LOCK = [
     Requirement(f"{r.name}=={r.version}{r.marker and f' ; {r.marker}'}") for r in RELEASES + MORE
 ]
 PINS = [ROOT / "requirements.lock", ROOT / "requirements-dev.lock", *supply.PINS]
-
 
 # installed with Jupyter Book, and switched off or not used by the book
 UNUSED = ("sphinx-comments", "sphinx-jupyterbook-latex", "sphinxcontrib-jsmath")
@@ -80,6 +78,21 @@ def test_every_pin_is_exact_and_has_the_check_sums_of_its_files_and_no_address()
         assert f"{first.name}-{first.version}" == path.stem
         pins = re.findall(r"^[^# \n].*$", path.read_text(), flags=re.M)
         assert all(re.fullmatch(r"[\w.-]+==[\w.]+ \\", line) for line in pins), path
+
+
+def test_everything_that_is_installed_is_checked():
+    makefile = (ROOT / "Makefile").read_text()
+    recipes = makefile.partition("packages: $(PACKAGES)")[2].partition("\nlock:")[0]
+    installs = re.findall(r"(?:\$\(UV\)|pip install)[^;]*", recipes)
+    assert installs and "--no-build-isolation" in makefile
+    assert all(("--require-hashes" in text) != ("-e ." in text) for text in installs)
+    # what builds ldpkit, and what installs it, is locked as well
+    assert {"setuptools", "uv"} <= {release.name for release in RELEASES}
+
+
+def test_actions_are_pinned_by_commit():
+    used = re.findall(r"uses: (.*)", (ROOT / ".github" / "workflows" / "book.yml").read_text())
+    assert used and all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+)*", u) for u in used)
 
 
 def test_the_bill_of_materials_names_every_locked_release_with_its_licence():

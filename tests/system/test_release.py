@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ldpbook import release, supply
 
@@ -39,6 +40,7 @@ def test_every_file_of_data_has_its_row():
 
 BESIDE = {"sgd_cifar10_training"}
 """Tables whose record lies beside the other table of one run."""
+
 
 IGNORED = [".git", *(ROOT / ".gitignore").read_text().replace("/", "").split()]
 
@@ -88,6 +90,27 @@ def test_the_archive_of_the_sources_holds_every_file_and_its_tests_run(made):
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 4
 
 
+def test_the_workflow_signs_all_that_it_adds_to_a_release_and_runs_nothing_where_it_may_sign():
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())["jobs"]
+    signing = [name for name, job in jobs.items() if "attestations" in job.get("permissions", {})]
+    assert signing == ["archive"]
+    archive, build = jobs["archive"], jobs["build"]["steps"]
+    assert archive["permissions"]["id-token"] == "write"
+    assert archive["needs"] == ["check", "build", "everything"]
+    steps = archive["steps"]
+    used = [step.get("uses", "").partition("@")[0] for step in steps]
+    assert "actions/checkout" not in used
+    signed = used.index("actions/attest-build-provenance")
+    (added,) = [i for i, step in enumerate(steps) if "gh release upload" in step.get("run", "")]
+    assert signed < added and steps[signed]["with"]["subject-path"] == "dist/*"
+    assert "dist/* " in steps[added]["run"]
+    taken = {step["with"]["name"] for step in steps if "download-artifact" in step.get("uses", "")}
+    kept = [step for step in build if "upload-" in step.get("uses", "")]
+    assert taken == {step["with"].get("name", "github-pages") for step in kept}
+    assert any(step.get("run", "").endswith("ldpbook release --packages") for step in build)
+    assert kept[-1]["with"]["path"] == "_build/dist"
+
+
 def test_what_could_not_be_looked_up_is_told_from_what_was_found(tmp_path, monkeypatch, capsys):
     """The tool itself says whether it was answered: nothing here knows an address."""
     assert not re.search(r"pypi\.org|socket", (ROOT / "Makefile").read_text())
@@ -107,6 +130,15 @@ def test_what_could_not_be_looked_up_is_told_from_what_was_found(tmp_path, monke
         err = capsys.readouterr().err
         assert ended.value.code == expected and said in err
         assert ("nothing was looked up" in err) == (expected == 4)
+
+
+def test_the_notice_names_what_a_bundle_passes_on(tmp_path):
+    notice = (ROOT / "NOTICE").read_text()
+    for path in release.wanted(ROOT, tmp_path):
+        if path.is_relative_to(ROOT):
+            name = path.relative_to(ROOT)
+            pattern = name.parent / "*.txt"
+            assert str(name) in notice or str(pattern) in notice, name
 
 
 LETTER = """---
