@@ -6,8 +6,6 @@ without sampling noise, for our stand-ins of the paper's data.
 
 import math
 
-import pandas as pd
-
 from ldpkit import stats
 from ldpkit.auditors import audit_shuffle
 from ldpkit.auditors.shuffle import least_clients

@@ -44,10 +44,10 @@ def test_the_ledger_is_whole_and_every_page_judges_its_claims_in_one_call():
             wrong.append(page)
     for paper, rows in evaluated.groupby("paper"):
         source = Path(code(paper).__file__).read_text() + "\n".join(rows["code"])
-        # no function is left without a claim or another function
-        wrong += [
-            name for name in re.findall(r"^def (\w+)", source, re.M) if source.count(f"{name}(") < 2
-        ]
+        # no function and no import is left without a claim or another function
+        found = re.findall(r"^def (\w+)|^(?:from .*)?import (.*)", source, re.M)
+        names = [name for one in found for name in re.split(r", |.* as ", one[0] or one[1]) if name]
+        wrong += [(paper, name) for name in names if len(re.findall(rf"\b{name}\b", source)) < 2]
     assert wrong == []
 
 
