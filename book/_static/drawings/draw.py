@@ -119,22 +119,22 @@ def supports():
     )  # fmt: skip
 
 
-def reports_of_two_coins(n=1000, seed=1):
-    """The answers themselves, for the truth yes and for the truth no."""
-    rng, coin = np.random.default_rng(seed), GRR(2, math.log(3))
-    return [coin.perturb(np.full(n, truth), rng).astype(bool) for truth in (1, 0)]
+def reports_of_two_coins():
+    """A thousand answers for the truth yes, and for the truth no."""
+    rng, coin = np.random.default_rng(1), GRR(2, math.log(3))
+    return [coin.perturb(np.full(1000, truth), rng).astype(bool) for truth in (1, 0)]
 
 
-def coins(n=1000):
-    """How many answers say yes for both truths, with the cautious ends of their rates and the bound."""
-    yes = [int(bits.sum()) for bits in reports_of_two_coins(n)]
-    low, high = float(stats.clopper_pearson(yes[0], n, 0.005)[0]), float(stats.clopper_pearson(yes[1], n, 0.005)[1])
-    return yes, low, high, math.log(low / high)
+def coins():
+    """How many answers say yes for both truths, the intervals of their rates, and the bound that their cautious ends give."""
+    yes = [int(bits.sum()) for bits in reports_of_two_coins()]
+    ends = [tuple(map(float, stats.clopper_pearson(n, 1000, 0.005))) for n in yes]
+    return yes, ends, math.log(ends[0][0] / ends[1][1])
 
 
 def ladder():
     """From counts to a claim, in five steps: two coins, a thousand reports of either truth."""
-    yes, low, high, epsilon = coins()
+    yes, ((low, _), (_, high)), epsilon = coins()
     steps = [("Counts", f"{yes[0]} and {yes[1]}", "of 1,000 say yes", ""), ("Rates", f"{yes[0] / 1000:.3f} and {yes[1] / 1000:.3f}", "shares of yes", "divide by 1,000"),
              ("Bounds", f"≥ {low:.3f}, ≤ {high:.3f}", "the cautious ends", "Clopper–Pearson"), ("ε", f"ln({low:.3f}/{high:.3f})", f"at least {epsilon:.2f} leaks", "logarithm of the ratio"),
              ("Claim", f"{epsilon:.2f} ≤ 1.10", "not refuted", "compare")]  # fmt: skip
@@ -164,13 +164,13 @@ def guess_and_event():
     ]
     for i, (head, question, attack) in enumerate(asked):
         left, rates = 10 + 365 * i, attack.rates(mechanism, (0, 24))
-        scale, ratio = 300 / 0.45, math.log(rates[0] / rates[1])
+        across, ratio = scale(0, 0.45, 0, 300), math.log(rates[0] / rates[1])
         parts += [text(left, 24, head, "t"), text(left, 46, question, "s")]
         for j, (rate, colour, who) in enumerate(zip(rates, "ab", ("value 0", "value 24"))):
             y = 68 + 50 * j
             parts += [
-                box(left, y, scale * rate, 30, colour, r=2),
-                text(left + scale * rate + 8, y + 20, f"{rate:.3f}", "t"),
+                box(left, y, across(rate), 30, colour, r=2),
+                text(left + across(rate) + 8, y + 20, f"{rate:.3f}", "t"),
                 text(left, y + 44, f"share of yes among reports of {who}", "s"),
             ]
         parts += [text(left, 192, f"ln({rates[0]:.3f} / {rates[1]:.3f}) = {ratio:.2f} of the claimed 1", "t")]
@@ -185,8 +185,8 @@ def lune(degrees=70):
     """The event of a randomised gradient, in the plane: it leans towards the second gradient and not towards the first."""
     cx, cy, r, half = 190, 168, 128, math.radians(degrees / 2)
 
-    def at(angle, radius=r):
-        return cx + radius * math.sin(angle), cy - radius * math.cos(angle)
+    def at(angle):
+        return cx + r * math.sin(angle), cy - r * math.cos(angle)
 
     (x1, y1), (x2, y2) = at(-half), at(half)
     begin, end = at(math.pi / 2 - half), at(math.pi / 2 + half)  # where the two half-planes end
@@ -195,11 +195,10 @@ def lune(degrees=70):
         f"M{at(a)[0]:.1f} {at(a)[1]:.1f}L{at(a + math.pi)[0]:.1f} {at(a + math.pi)[1]:.1f}"
         for a in (math.pi / 2 - half, math.pi / 2 + half)
     )
-    share = degrees / 360
     return drawing(
         "lune", 720, 320, "The lune between two gradients",
         f"A circle of directions. Two arrows, the first and the second gradient, are {degrees} degrees apart. The directions that lean towards the second gradient and not "
-        f"towards the first one form a sector of {degrees} degrees, {share:.2f} of all directions without noise of the randomiser.",
+        f"towards the first one form a sector of {degrees} degrees, {degrees / 360:.2f} of all directions without noise of the randomiser.",
         f'<circle class="box" cx="{cx}" cy="{cy}" r="{r}"/>', path(sector, "b", "pale"), path(sector, "lb"), path(edges, "ax", "dash"),
         arrow(cx, cy, x1, y1, "la"), arrow(cx, cy, x2, y2, "lb"), text(x1 - 8, y1 - 8, "first gradient", "e", "t", "a"), text(x2 + 8, y2 - 8, "second gradient", "t", "b"),
         text(370, 150, "The lune: directions that lean towards the second", "s"), text(370, 168, "gradient and not towards the first one.", "s"),
@@ -290,10 +289,9 @@ def rates():
 
 def bounds():
     """The cautious ends of the two rates."""
-    yes, low, high, epsilon = coins()
-    up, down = float(stats.clopper_pearson(yes[0], 1000, 0.005)[1]), float(stats.clopper_pearson(yes[1], 1000, 0.005)[0])
-    parts = []
-    for i, (least, most) in enumerate(((low, up), (down, high))):
+    (yes, ends, epsilon), parts = coins(), []
+    low, high = ends[0][0], ends[1][1]
+    for i, (least, most) in enumerate(ends):
         y = 46 + 90 * i
         parts += [
             box(60, y, 320 * yes[i] / 1000, 34, "ab"[i], "pale", r=2),
@@ -309,10 +307,10 @@ def bounds():
 
 def claim():
     """The bound of the coins against two claims."""
-    epsilon, low_claim, high_claim, across = coins()[3], 0.5, math.log(3), scale(0, 1.4, 40, 380)
-    parts = [path(f"M40 130H400M40 130v6M{across(0.5):.1f} 130v6M{across(1):.1f} 130v6", "ax")]
-    parts += [text(across(v), 152, f"{v:g}", "m", "s") for v in (0, 0.5, 1)]
-    parts += [
+    epsilon, low_claim, high_claim, across = coins()[2], 0.5, math.log(3), scale(0, 1.4, 40, 380)
+    parts = [
+        path(f"M40 130H400M40 130v6M{across(0.5):.1f} 130v6M{across(1):.1f} 130v6", "ax"),
+        *(text(across(v), 152, f"{v:g}", "m", "s") for v in (0, 0.5, 1)),
         box(40, 106, across(epsilon) - 40, 24, "b", "pale", r=0),
         path(f"M{across(epsilon):.1f} 74V136", "la"),
         text(across(epsilon), 170, f"{epsilon:.2f} is proven", "m", "t", "a"),
