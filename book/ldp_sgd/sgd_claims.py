@@ -1,23 +1,15 @@
 """Compute the numbers that the claims of the LDP-SGD paper are about; the tests are in `data/claims/ldp_sgd.csv`.
 
-The arguments are tables of `standins.summary`. Their column ``limit`` is the result of a test without sampling noise, for our
-stand-ins of the paper's data.
+The tables `cells`, `training` and `by_norm` are those of `standins.summary`. Their column ``limit`` is the result of a test
+without sampling noise, for our stand-ins of the paper's data.
 """
 
 import math
-
-import pandas as pd
 
 from ldpkit import stats
 from ldpkit.auditors import audit_shuffle
 from ldpkit.auditors.shuffle import least_clients
 from ldpkit.mechanisms import LDPSGD
-
-# Figure 3. Arguments that a row of the table of claims gives are text.
-
-
-def turned(e):
-    return 1 / (1 + math.exp(float(e)))
 
 
 def cosines_shrink():
@@ -25,31 +17,9 @@ def cosines_shrink():
     return {f"epsilon = {e:g}, {d} to {10 * d}": LDPSGD(d, e).m - LDPSGD(10 * d, e).m for e, d in steps}
 
 
-# Section 4.1
-
-
-def lower_of_thousand():
-    return stats.clopper_pearson(1000, 1000, 0.025)[0]
-
-
-def budget(trials):
-    low = stats.clopper_pearson(int(trials), int(trials), 0.025)[0]
-    return math.log(low / (1 - low))
-
-
-def example_of_equation_3():
-    return max(math.log(0.9 / 0.2), math.log(0.8 / 0.1))
-
-
-# Table 3
-
-
-def theory(e, n):
-    return audit_shuffle(float(e), int(n), delta=1e-6, trials=1).claim
-
-
-def clients(e):
-    return least_clients(float(e))
+def lower(trials):
+    """Return the lower end of the rate if every trial is a success."""
+    return stats.clopper_pearson(trials, trials, 0.025)[0]
 
 
 def measured_below_theory():
@@ -58,38 +28,9 @@ def measured_below_theory():
     return {cell: result.exact / result.claim for cell, result in found.items()}
 
 
-# Figures 4 and 8: `cells`
-
-
 def wide(cells):
+    """Return the limits of Figures 4 and 8, with a column for each adversary."""
     return cells.pivot_table(index=["name", "epsilon"], columns="adversary", values="limit", sort=False)
-
-
-def reached(cells, adversary):
-    found = wide(cells)[adversary]
-    return found / found.index.get_level_values("epsilon")
-
-
-def above(cells, one, other):
-    return wide(cells)[one] - wide(cells)[other]
-
-
-def flip_misses(cells):
-    found = wide(cells)["gradient flip"]
-    return found - found.index.get_level_values("epsilon")
-
-
-def dummy_accuracy():
-    return 1 / (1 + math.exp(-4))
-
-
-# Figure 5: `training`; Figure 6: `by_norm`
-
-
-def by_size(by_norm):
-    """Return the rows by norm and budget."""
-    cells = pd.MultiIndex.from_arrays([by_norm["norm"].map("norm {:g}".format), by_norm["epsilon"]])
-    return by_norm.set_index(cells)
 
 
 def training_helps(training):
@@ -98,15 +39,6 @@ def training_helps(training):
     return ends["last"] - ends["first"]
 
 
-def short_falls_behind(by_norm):
-    rows = by_size(by_norm[by_norm["norm"] < 1])
-    return rows["limit"] / rows["epsilon"]
-
-
-def shorter_is_worse(by_norm):
-    return by_size(by_norm)["limit"].unstack().sort_index().diff().dropna().stack()
-
-
-def long_reaches(by_norm):
-    rows = by_size(by_norm[by_norm["norm"] >= 1])
-    return rows["limit"] - rows["epsilon"]
+def by_size(by_norm):
+    """Return the rows of Figure 6 by norm and budget."""
+    return by_norm.set_index([by_norm["norm"].map("norm {:g}".format), by_norm["epsilon"]])

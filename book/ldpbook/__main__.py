@@ -1,7 +1,7 @@
 """Run the commands of the book: ``python -m ldpbook COMMAND``."""
 
-import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 
@@ -10,35 +10,27 @@ import click
 from .paths import ROOT
 
 PYTEST = ["-m", "pytest", "-q"]
-MODULES = {
-    "build": "execute all notebooks and build the book (make book)",
-    "page": "run one page with other parameters (make page)",
-    "chapter": "execute and build one chapter alone (make chapter)",
-    "live": "serve the built book and JupyterLab, so that its cells run in the browser (make lab)",
-    "check_pages": "check that every page was built and that every link leads somewhere",
-    "datasets": "fetch MNIST, Fashion-MNIST and Adult, and check them (make data)",
-    "slides": "cut one slide show per paper from the built book, in _build/slides",
-    "expected": "keep what this build found, and how long it took, for the builds of others",
-    "explore": "compute the grids behind the explorers",
-    "artifact": "fill in ARTIFACT.md and codecheck.yml, and draw the picture of the README",
-    "letters": "run the scripts of the letters whose releases are installed",
-    "supply": "write lock files, check sums and licences (make lock)",
-    "bundle": "make one file with the sources and all that is installed, for a machine without a network",
-    "vulnerabilities": "look the locked releases up among the known vulnerabilities (needs the network)",
-    "reproduce": "build the last commit twice, in two folders, and compare every file",
-    "release": "make sources, wheel and book of the last commit (make release)",
+FUNCTIONS = {
+    "build": ("execute all notebooks and build the book (make book)", "build:main"),
+    "page": ("run one page with other parameters (make page)", "build:page"),
+    "chapter": ("execute and build one chapter alone (make chapter)", "build:chapter"),
+    "live": ("serve the built book and JupyterLab, so that its cells run in the browser (make lab)", "live:main"),
+    "check_pages": ("check that every page was built and that every link leads somewhere", "build:check_pages"),
+    "datasets": ("fetch MNIST, Fashion-MNIST and Adult, and check them (make data)", "datasets:main"),
+    "slides": ("cut one slide show per paper from the built book, in _build/slides", "takeaway:main"),
+    "expected": ("keep what this build found, and how long it took, for the builds of others", "reproduce:expected"),
+    "artifact": ("fill in ARTIFACT.md and codecheck.yml, and draw the picture of the README", "artifact:main"),
+    "letters": ("run the scripts of the letters whose releases are installed", "release:read_out"),
+    "supply": ("write lock files, check sums and licences (make lock)", "supply:main"),
+    "bundle": ("make one file with the sources and all that is installed, for a machine without a network", "release:bundle"),
+    "vulnerabilities": (
+        "look the locked releases up among the known vulnerabilities (needs the network)",
+        "supply:vulnerabilities",
+    ),
+    "reproduce": ("build the last commit twice, in two folders, and compare every file", "release:twice"),
+    "release": ("make sources, wheel and book of the last commit (make release)", "release:main"),
 }
-"""Commands that are the function ``main`` of the module with the same name (or else one of `ELSEWHERE`), each with its help."""
-ELSEWHERE = {
-    "chapter": ("page", "chapter"),
-    "expected": ("reproduce", "expected"),
-    "bundle": ("release", "bundle"),
-    "check_pages": ("build", "check_pages"),
-    "letters": ("release", "read_out"),
-    "reproduce": ("release", "twice"),
-    "vulnerabilities": ("supply", "vulnerabilities"),
-}
-"""Modules and functions of the other commands of this package."""
+"""Commands that are functions of this package, each with its help."""
 PROGRAMS = {
     "system": ("test installations, kills, clusters and servers", [*PYTEST, "-n", "auto", "--dist", "loadgroup", "tests/system"]),
     "variants": ("run every page with every change of one parameter, and all that it suggests to try",
@@ -53,6 +45,7 @@ PROGRAMS = {
     "scripts": ("check the book's JavaScript: form, common mistakes, types (needs node and npm)", ["tests/helpers/javascript.py"]),
     "links": ("check the links that lead out of the book (needs the network)",
               ["-c", "from jupyter_book.cli.main import main; main()", "build", "--builder", "linkcheck", "--keep-going", "-q", "."]),
+    "explore": ("compute the grids behind the explorers", ["book/_static/explore/grids.py"]),
     "reference": ("repeat audits with the released code of LDP-Auditor (needs the network)", ["benchmarks/repeat.py"]),
     "released": ("audit every released client, with the heavy packages too", ["book/released/table.py"]),
 }  # fmt: skip
@@ -72,7 +65,7 @@ SETTINGS = {"variants": {"VARIANTS": "all"}, "chaos": {"PYTHONPATH": str(ROOT / 
 
 def main() -> None:
     """Run the command that the first word on the command line names, and pass the other words on to that command."""
-    known = MODULES | {name: what for name, (what, _) in PROGRAMS.items()}
+    known = {name: what for name, (what, _) in (FUNCTIONS | PROGRAMS).items()}
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     if name not in known:
         lines = [f"  {word:{max(map(len, known))}}  {what}" for word, what in known.items()]
@@ -80,10 +73,9 @@ def main() -> None:
         sys.exit(0 if name in ("-h", "--help") else 2)
     if name in FILES and (made := subprocess.run(["make", "-s", f"VENV={sys.prefix}", *FILES[name]], cwd=ROOT).returncode):
         sys.exit(made)
-    if name in MODULES:
+    if name in FUNCTIONS:
         sys.argv = [f"python -m ldpbook {name}", *sys.argv[2:]]
-        module, function = ELSEWHERE.get(name, (name, "main"))
-        command = getattr(importlib.import_module(f"ldpbook.{module}"), function)
+        command = pkgutil.resolve_name(f"ldpbook.{FUNCTIONS[name][1]}")
         sys.exit(command.main(prog_name=sys.argv[0]) if isinstance(command, click.Command) else command())
     program = [sys.executable, *PROGRAMS[name][1], *sys.argv[2:]]
     sys.exit(subprocess.run(program, cwd=ROOT, env=os.environ | SETTINGS.get(name, {})).returncode)

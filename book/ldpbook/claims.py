@@ -1,16 +1,16 @@
 """Test the papers' claims by tests that are fixed in a table before a page runs, and write the page of all claims.
 
 A row of ``data/claims/<paper>.csv`` is a statement in our words and its test. The test names the cells (settings) that the claim
-is about and the function that returns a number for each of them. It also fixes the relation in which these numbers must stand to
-the paper's number. A page only passes its tables to `judge`, and states nothing about the test.
+is about, and has the expression that gives a number for each of them. It also fixes the relation in which these numbers must stand
+to the paper's number. A page only passes its tables to `judge`, and states nothing about the test.
 
 A test is worthless if it cannot fail. Therefore a build also judges each claim on tables with the same numbers in another order,
 until one of these tables changes the verdict. If no table can contradict a statement, its verdict is "vacuous" and its row
 explains why there is no test.
 """
 
+import ast
 import contextlib
-import inspect
 import math
 import os
 import warnings
@@ -25,7 +25,6 @@ from ldpkit import checks
 from ldpkit.types import Array
 
 from . import figures, paper_values
-from .paper_values import RELATIONS
 
 __all__ = ["COLUMNS", "VERDICTS", "load", "verdict", "judge"]
 
@@ -45,6 +44,7 @@ FIRST = ["paper", "place", "claim", "relation", "verdict", "page"]
 """First columns of the table of all claims."""
 
 _NOISE = 5  # standard errors, where a number is found by simulation
+_BUILTINS = {function.__name__: function for function in (abs, max, min, sum)}  # an expression imports nothing
 
 
 _NEGATIONS: dict[str, Callable[[Array], Array]] = {
@@ -97,7 +97,7 @@ def verdict(values: Any, se: Any, *, relation: str, published: float, tolerance:
         conclusion"`` if a cell lies further away than `turns`. ``furthest`` is the position of the cell with the largest
         deviation.
     """
-    checks.one_of("relation", relation, RELATIONS)
+    checks.one_of("relation", relation, paper_values.RELATIONS)
     found, noise = np.broadcast_arrays(np.asarray(values, float), np.asarray(se, float))
     if not len(found):
         return {"verdict": NEVER, "holding": 0, "of": 0, "differs": "", "furthest": None}
@@ -120,12 +120,12 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
     page : str
         The page, ``"ldp_auditor/fig2"``. Its claims are those of the paper in its folder.
     code : module
-        Module with the functions that the rows name. Each function takes tables by name, and returns one value for every cell.
-        Its result is a number, a mapping, a series whose index names the cells, or a table with the columns ``value`` and ``se``.
+        Module with the names that the expressions of the rows use besides `tables`. An expression has one value for every cell.
+        It gives a number, a mapping, a series whose index names the cells, or a table with the columns ``value`` and ``se``.
     comparable : bool
         Whether this run has the paper's settings; if not, nothing is judged.
     **tables : pandas.DataFrame
-        Arguments of the functions.
+        Tables of the page, by the names that the expressions have for them.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
     Raises
     ------
     ValueError
-        If the page has no claim, or if a claim names a function that does not exist.
+        If the page has no claim, or if an expression has a name that neither `code` nor `tables` have.
     """
     rows = load(page.partition("/")[0])
     rows = rows[(rows["page"] == page) & (rows["code"] != "")]
@@ -154,26 +154,26 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
 def _evaluator(
     row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]
 ) -> tuple[Callable[[Mapping[str, Any]], pd.DataFrame], dict[str, Any]]:
-    """Return the function that a row names, and the tables that the function takes.
+    """Return a function that evaluates the expression of a row on other tables, and those of `tables` that the expression names.
 
-    ``rises`` takes the tables whose names are those of its parameters. ``quotient(asr, ASS, SS)`` takes what stands in the
-    brackets: a word that names a table is that table, any other word is passed as text. The returned function takes such tables,
-    and gives its result as a table with the columns value and se.
+    The function gives its result as a table with the columns value and se.
     """
-    name, _, words = row["code"].partition("(")
-    function: Any = getattr(code, name, None)
-    checks.need(function is not None, f"code must have the function {name} of claim {row['id']}")
-    asked = words[:-1].split(", ") if words else list(inspect.signature(function).parameters)
+    tree = ast.parse(row["code"], row["id"], "eval")
+    expression = compile(tree, row["id"], "eval")
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    used = {node.id for node in names} - {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    unknown = ", ".join(sorted(used - {*vars(code), *tables, *_BUILTINS}))
+    checks.need(not unknown, f"code and tables must have {unknown} of claim {row['id']}")
 
     def evaluate(found: Mapping[str, Any]) -> pd.DataFrame:
-        values = function(*(found.get(word, word) for word in asked))
+        values = eval(expression, {**vars(code), **found, "__builtins__": _BUILTINS})  # the book's own source, no reader's input
         return values if isinstance(values, pd.DataFrame) else pd.DataFrame({"value": pd.Series(values, dtype=float), "se": 0.0})
 
-    return evaluate, {word: tables[word] for word in asked if word in tables or not words}
+    return evaluate, {name: table for name, table in tables.items() if name in used}
 
 
 def _tested(row: Mapping[str, Any], values: pd.DataFrame) -> dict[str, Any]:
-    """Return the verdict on the result of a function."""
+    """Return the verdict on the numbers of all cells."""
     test = {name: row[name] for name in ("relation", "published", "tolerance", "turns")}
     return verdict(values["value"], values["se"], **test)
 
@@ -212,7 +212,7 @@ def _found(row: Mapping[str, Any], code: Any, comparable: bool, tables: Mapping[
 def _mutant(row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]) -> str:
     """Return the first change of the tables that changes the verdict or the number of cells for which the claim holds.
 
-    The text names the columns and what was done to them, or the other number if the function takes no table. It is empty if no
+    The text names the columns and what was done to them, or the other number if the expression names no table. It is empty if no
     change has an effect.
     """
     evaluate, given = _evaluator(row, code, tables)
@@ -237,9 +237,9 @@ def _negated(
     found: pd.DataFrame,
     published: float,
 ) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Yield changes of the tables: what was changed, how, and the result of the function on the changed tables.
+    """Yield changes of the tables: what was changed, how, and the value of the expression on the changed tables.
 
-    If the function takes no tables, other numbers replace its result.
+    If the expression names no tables, other numbers replace its value.
     """
     for name, table in given.items():
         columns = [i for i in reversed(range(table.shape[1])) if table.dtypes.iloc[i].kind == "f"]

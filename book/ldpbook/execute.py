@@ -34,9 +34,7 @@ from tqdm import tqdm
 
 from ldpkit import digests
 
-from . import kernels
-from .parameters import Parameter, refuse
-from .parameters import of as declared
+from . import kernels, parameters
 
 if TYPE_CHECKING:  # not needed by processes that execute a notebook
     import pandas as pd
@@ -95,13 +93,13 @@ class Project:
         return sha.hexdigest()
 
 
-def overrides(scale: Json, page: str, known: dict[str, Parameter]) -> Json:
+def overrides(scale: Json, page: str, known: dict[str, parameters.Parameter]) -> Json:
     """Return the values that `scale` sets for the `known` parameters of a page, by the page's own entry or for all pages.
 
     A wrong name or value ends the program with a message.
     """
     given: Json = {name: value for name, value in scale.get("*", {}).items() if name in known} | scale.get(page, {})
-    if wrong := refuse(known, given):
+    if wrong := parameters.refuse(known, given):
         raise SystemExit(f"{page}: {'; '.join(wrong)}; its parameters are {', '.join(known) or 'none'}")
     return given
 
@@ -385,16 +383,16 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
     todo = []
     for page in (page for page in project.notebooks() if page.startswith(f"book/{chapter}")):
         try:
-            known = declared(json.loads(project.source(page).read_text()))
+            known = parameters.of(json.loads(project.source(page).read_text()))
         except ValueError as error:
             raise SystemExit(f"{page}: {error}") from None
-        parameters = overrides(chosen, page, known)
-        wanted = key(project, page, parameters, shared, graph)
+        given = overrides(chosen, page, known)
+        wanted = key(project, page, given, shared, graph)
         if current(project, page, wanted):
             print(f"current   {page}", flush=True)
         else:
             forget(project, page)
-            todo.append((page, parameters, wanted))
+            todo.append((page, given, wanted))
     failures = 0
     start = time.perf_counter()
     bar = tqdm(total=len(todo), desc="notebooks", disable=None, leave=False)

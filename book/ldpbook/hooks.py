@@ -15,22 +15,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-from . import (
-    acronyms,
-    claims,
-    errata,
-    execute,
-    figures,
-    gallery,
-    lessons,
-    parameters,
-    provenance,
-    reading,
-    scoreboard,
-    searching,
-    takeaway,
-)
-from .execute import Project
+from . import claims, errata, execute, figures, lessons, parameters, provenance, reading, scoreboard, takeaway, wording
 
 MUTANTS = Path("data") / "results" / "mutants.csv"
 _PHONE = 30  # length in characters of TeX
@@ -71,7 +56,7 @@ _ENTRANCE = """\
 """
 
 
-def execution(project: Project) -> str:
+def execution(project: execute.Project) -> str:
     """Return a table of the notebooks: when each ran, how long, and which parameters were changed."""
     rows, total = [], 0.0
     for page in project.notebooks():
@@ -87,7 +72,7 @@ def execution(project: Project) -> str:
     return "\n".join([head, *rows, "", f"{len(rows)} notebooks; {total:.0f} seconds of execution in all, several at a time."])
 
 
-def trust(project: Project) -> str:
+def trust(project: execute.Project) -> str:
     """Return which comparison noticed each exact distribution that was changed on purpose: counts, and a list of all of them."""
     path = project.root / MUTANTS
     if not path.exists():
@@ -109,13 +94,13 @@ def trust(project: Project) -> str:
     )
 
 
-GENERATED: dict[str, Callable[[Project], str]] = {
+GENERATED: dict[str, Callable[[execute.Project], str]] = {
     "scoreboard": lambda project: scoreboard.page(project.root, project.root / "_build" / "scoreboard.csv"),
     "claims": lambda project: claims.page(project.root),
     "kills": trust,
-    "gallery": gallery.page,
-    "acronyms": lambda _: acronyms.glossary(acronyms.table()),
-    "words": lambda _: acronyms.glossary(acronyms.table("words")),
+    "gallery": reading.gallery,
+    "acronyms": lambda _: wording.glossary(wording.table()),
+    "words": lambda _: wording.glossary(wording.table("words")),
     "execution": execution,
     "lessons": lessons.cards,
     "map": lessons.chart,
@@ -126,7 +111,7 @@ GENERATED: dict[str, Callable[[Project], str]] = {
 
 def _fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Take the executed copy of a notebook, and fill in the generated parts of a page."""
-    project = Project.of(app)
+    project = execute.Project.of(app)
     if project.source(docname).exists():
         copy = project.executed(docname)
         source[0] = copy.read_text(encoding="utf-8") if copy.exists() else source[0]
@@ -180,7 +165,7 @@ def _load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
     The scripts of thebe are removed, which is Jupyter Book's own way to run code in pages. They are added twice, which is an error
     in every browser's console, and they only run on machines of a third party.
     """
-    body, project = context.get("body", ""), Project.of(app)
+    body, project = context.get("body", ""), execute.Project.of(app)
     load: Any = functools.partial(app.add_js_file, loading_method="defer")
     told = ((script, f"{script.filename} {script.attributes.get('body', '')}".lower()) for script in context["script_files"])
     context["script_files"][:] = [script for script, text in told if "thebe" not in text]
@@ -209,13 +194,13 @@ def _write(app: Sphinx, failure: Exception | None) -> None:
     """
     if failure or app.builder.format != "html":
         return
-    project = Project.of(app)
+    project = execute.Project.of(app)
     about = {"first": app.builder.get_target_uri(app.config.master_doc), "title": app.config.html_title}
     made: list[Iterable[tuple[str, str | bytes]]] = [provenance.files(app)]
     made.append([("index.html", _ENTRANCE.format(icon=Path(app.config.html_favicon).name, **about))])
     if not app.config.ldpkit_variant:
         made.append([(lessons.SOLUTIONS, lessons.solutions(project)), (scoreboard.SCRIPT, scoreboard.script(project.root))])
-        made += [gallery.files(project), takeaway.files(project)]
+        made += [reading.files(project), takeaway.files(project)]
     for name, content in itertools.chain.from_iterable(made):
         path = app.outdir / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -263,12 +248,12 @@ def _shown(change: Callable[[Sphinx, nodes.document, str], None], variants: bool
 HANDLERS = (
     ("source-read", _fill, 500),
     ("autodoc-process-docstring", _whole, 400),  # before napoleon
-    ("env-updated", searching.name_pages, 500),
+    ("env-updated", wording.name_pages, 500),
     ("env-updated", _contents, 500),
     ("doctree-resolved", _shown(takeaway.offer), 400),  # before the foot of the page
     ("doctree-resolved", _shown(provenance.annotate, variants=True), 500),
-    ("doctree-resolved", acronyms.explain, 500),
-    ("doctree-resolved", searching.index_names, 500),
+    ("doctree-resolved", wording.explain, 500),
+    ("doctree-resolved", wording.index_names, 500),
     ("doctree-resolved", _shown(lessons.head), 500),
     ("doctree-resolved", _tidied, 500),
     ("doctree-resolved", _shown(errata.mark), 600),  # after the line on what the page needs
@@ -285,7 +270,7 @@ def setup(app: Sphinx) -> dict[str, str | bool]:
     app.add_config_value("ldpkit_variant", "", "env")  # the parameters of a page that was run apart from the book
     app.add_directive("quiz", lessons.Quiz)
     app.add_directive("drawing", reading.Drawing)
-    app.add_search_language(searching.English)
+    app.add_search_language(wording.English)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     app.add_js_file("sidebar.js", loading_method="defer")
     for event, handler, priority in HANDLERS:

@@ -13,11 +13,11 @@ import ast
 import csv
 import functools
 import html
-import importlib
 import io
 import json
 import math
 import os
+import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +27,6 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from . import execute, parameters
-from .execute import Json, Project
 
 _IMAGE = "image/svg+xml"
 SPEC = "application/vnd.ldpkit.figure+json"  # media type in which ldpbook.plots stores the options of a figure
@@ -39,12 +38,12 @@ _NO_SOURCE = {"ldpbook.plots.use", "ldpbook.plots.show", "ldpbook.claims.judge",
 
 
 @functools.cache
-def _load(path: Path, stamp: int) -> Json:
-    found: Json = json.loads(path.read_text(encoding="utf-8"))
+def _load(path: Path, stamp: int) -> execute.Json:
+    found: execute.Json = json.loads(path.read_text(encoding="utf-8"))
     return found
 
 
-def executed(project: Project, page: str) -> Json | None:
+def executed(project: execute.Project, page: str) -> execute.Json | None:
     """Return the executed notebook of a page, or None if there is none; an unchanged file is read only once."""
     path = project.executed(page)
     return _load(path, path.stat().st_mtime_ns) if path.exists() and project.source(page).exists() else None
@@ -76,7 +75,7 @@ class Drawn(NamedTuple):
 
     cell: int
     name: str
-    data: Json
+    data: execute.Json
 
     @property
     def svg(self) -> str:
@@ -88,7 +87,7 @@ class Drawn(NamedTuple):
         return "".join(self.data.get("text/csv", ""))
 
     @property
-    def twin(self) -> Json | None:
+    def twin(self) -> execute.Json | None:
         """Return the data that the script draws: the options, the names, and the rows of the table with indices for names."""
         if SPEC not in self.data or not self.table:
             return None
@@ -100,7 +99,7 @@ class Drawn(NamedTuple):
         return {"spec": told, "names": names, "rows": coded}
 
 
-def figures(notebook: Json | None) -> Iterator[Drawn]:
+def figures(notebook: execute.Json | None) -> Iterator[Drawn]:
     """Yield every figure of a notebook that has a name."""
     for index, cell in enumerate(notebook["cells"] if notebook else ()):
         name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
@@ -122,14 +121,13 @@ def _imports(tree: ast.AST) -> dict[str, str]:
 
 def _callable(name: str) -> bool:
     """Return whether a dotted name of the package is a function or class."""
-    module, _, attribute = name.rpartition(".")
     try:
-        return callable(getattr(importlib.import_module(module), attribute))
+        return callable(pkgutil.resolve_name(name))
     except (ImportError, AttributeError):
         return False
 
 
-def functions(notebook: Json) -> dict[int, list[str]]:
+def functions(notebook: execute.Json) -> dict[int, list[str]]:
     """Return the package's functions that each code cell uses, by the cell's index, as full names in order of appearance."""
     bound: dict[str, str] = {}
     used = {}
@@ -145,7 +143,7 @@ def functions(notebook: Json) -> dict[int, list[str]]:
     return used
 
 
-def built_with(notebook: Json) -> dict[str, str]:
+def built_with(notebook: execute.Json) -> dict[str, str]:
     """Return the parameter values that papermill put in the place of the notebook's own, by name."""
     for cell in notebook["cells"]:
         if parameters.INJECTED in cell["metadata"].get("tags", []):
@@ -153,7 +151,7 @@ def built_with(notebook: Json) -> dict[str, str]:
     return {}
 
 
-def live_data(page: str, notebook: Json, seconds: float | None = None) -> Json:
+def live_data(page: str, notebook: execute.Json, seconds: float | None = None) -> execute.Json:
     """Return the data of the live page's script: every code cell (also hidden ones), the parameters, and the time of a run."""
     cells = [
         {"index": i, "source": "".join(c["source"]), "parameters": parameters.TAG in c["metadata"].get("tags", [])}
@@ -193,7 +191,7 @@ def _made_by(app: Sphinx, page: str, used: dict[int, list[str]], figure: Drawn) 
     return f'<p class="made-by">{"; ".join(parts)}. Download: {", ".join(files)}.</p>'
 
 
-def _run_record(page: str, notebook: Json, record: Json | None, variant: bool) -> str:
+def _run_record(page: str, notebook: execute.Json, record: execute.Json | None, variant: bool) -> str:
     """Return the foot of a page, which names the run that the page shows.
 
     When the run took place, and how long it took, stands on one page of the book alone.
@@ -212,9 +210,9 @@ def _run_record(page: str, notebook: Json, record: Json | None, variant: bool) -
     return f'<aside class="run-record" aria-label="How this page was made"><dl>{listed}</dl></aside>'
 
 
-def _beside(app: Sphinx, page: str, notebook: Json, figure: Drawn) -> str:
+def _beside(app: Sphinx, page: str, notebook: execute.Json, figure: Drawn) -> str:
     """Return the book's own figure in HTML, for a page that shows a variant; return nothing if the book has none."""
-    if not (Project(app.srcdir).build / "html" / f"_figures/{figure.name}.svg").exists():
+    if not (execute.Project(app.srcdir).build / "html" / f"_figures/{figure.name}.svg").exists():
         return ""
     alt = notebook["cells"][figure.cell]["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
     return (f'<figure class="book-figure"><figcaption>In the book</figcaption><img src="{"../" * page.count("/")}_book/{figure.name}.svg" '
@@ -223,7 +221,7 @@ def _beside(app: Sphinx, page: str, notebook: Json, figure: Drawn) -> str:
 
 def _variant(app: Sphinx, page: str) -> str:
     """Return the head of a page that shows a variant: the changed parameters, and a link to the book's own page."""
-    book = Project(app.srcdir)
+    book = execute.Project(app.srcdir)
     changed = f"<p>Run with {html.escape(app.config.ldpkit_variant)}; everything else is as in the notebook.</p>"
     if book.html(page).exists():
         own = ", ".join(f"{n} = {v!r}" for n, v in execute.record(book, page).get("parameters", {}).items())
@@ -240,12 +238,12 @@ def called(page: str, name: str) -> str:
     return f"{page.removeprefix('book/')}/{name}"
 
 
-def written(found: Json) -> str:
+def written(found: execute.Json) -> str:
     """Return data as text that may stand in a page and in a script."""
     return json.dumps(found, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
 
 
-def element(page: str, name: str, found: Json) -> str:
+def element(page: str, name: str, found: execute.Json) -> str:
     """Return the HTML of a twin that stands next to the picture in the page."""
     panels = len(found["names"]["panel"])  # number of rows that the script draws on a wide screen and on a phone
     room = f"--rows: {math.ceil(panels / min(panels, found['spec'].get('columns', panels)))}; --narrow: {math.ceil(panels / 2)}"
@@ -255,12 +253,12 @@ def element(page: str, name: str, found: Json) -> str:
     return f'<div {where}><script type="application/json">{text}</script></div>'
 
 
-def twins(app: Sphinx, page: str) -> dict[str, Json]:
+def twins(app: Sphinx, page: str) -> dict[str, execute.Json]:
     """Return the twins of a page by their names; a variant has the book's twins, which take the variant's values into their axes."""
-    book, found = Project(app.srcdir), {}
+    book, found = execute.Project(app.srcdir), {}
     whole = executed(book, page) if app.config.ldpkit_variant and book.html(page).exists() else None
     books = {figure.name: figure.twin for figure in figures(whole)}
-    for figure in figures(executed(Project.of(app), page)):
+    for figure in figures(executed(execute.Project.of(app), page)):
         twin, drawn = figure.twin, books.get(figure.name)
         if twin and drawn and drawn["rows"] and twin["rows"]:
             twin = drawn | {"run": {"csv": figure.table, "label": app.config.ldpkit_variant}}
@@ -271,7 +269,7 @@ def twins(app: Sphinx, page: str) -> dict[str, Json]:
 
 def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Add an anchor to every code cell, source and files to every figure, and the foot to every page of a notebook."""
-    project = Project.of(app)
+    project = execute.Project.of(app)
     notebook = executed(project, page)
     if notebook is None:
         return
@@ -294,7 +292,7 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 def files(app: Sphinx) -> Iterator[tuple[str, str]]:
     """Yield what stands next to the pages: the live pages' cells, figures with their data, and executed notebooks."""
-    project, book = Project.of(app), Project(app.srcdir).build / "html" / "_figures"
+    project, book = execute.Project.of(app), execute.Project(app.srcdir).build / "html" / "_figures"
     seconds = execute.expected(project)
     for page in sorted(app.env.found_docs):
         notebook = executed(project, page)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from . import acronyms, errata, figures
+from . import errata, figures, wording
 from .paper_values import AGREES, SIGN, WORDS
 
 CODED = ("item", "series", "protocol", "verdict", "note", "relation", "how", "kind")
@@ -126,7 +126,7 @@ def page(root: Path, path: Path) -> str:
 
 def protocol(series: str) -> str:
     """Return the first protocol that the name of a series mentions, or an empty text."""
-    named = (use.group(1) for use in acronyms.pattern().finditer(str(series)))
+    named = (use.group(1) for use in wording.pattern().finditer(str(series)))
     return next((name for name in named if name not in _MEASURES), "")
 
 

@@ -14,15 +14,6 @@ from ldpkit.mechanisms import GRR, OUE
 # Figure 1: `curves`, with the columns mechanism, epsilon, worst (Theorem 4.2), exact (Theorem 4.3)
 
 
-def exact_below_worst(curves):
-    rows = curves.set_index(["mechanism", "epsilon"])
-    return rows["exact"] - rows["worst"]
-
-
-def oue_limit():
-    return {f"m = {m}": rad_uniform(OUE(m, 30.0)) - (m - 1) / (2 * m) for m in (4, 11, 100)}
-
-
 def grr_reaches_worst():
     """Return how far GRR lies from the bound for a known record, over three priors."""
     found = {}
@@ -37,10 +28,6 @@ def grr_reaches_worst():
 # Example 5.5 and Figure 2: `errors`
 
 
-def printed_sigma():
-    return calibrate("dpsgd", 0.1, 10, steps=100).printed
-
-
 def advantage_gains(errors):
     known = errors.dropna()
     return (known["success, Equation 3"] / known["advantage, exact"]).set_axis([f"risk = {r:.3f}" for r in known["risk"]])
@@ -50,18 +37,12 @@ def advantage_gains(errors):
 
 
 def over(mnist, knows, value, bound):
+    """Return by how much a number exceeds its bound, with its standard error.
+
+    Where the paper claims an excess, the row of the claim sets this error to zero.
+    """
     rows = mnist[mnist["knows"] == knows].rename(columns={"σ": "sigma"}).set_index("sigma")
     return pd.DataFrame({"value": rows[value] - rows[bound], "se": rows[f"{value}_se"]})
-
-
-def beyond(mnist, knows):
-    """Return how far the success exceeds the bound, without a standard error, because the paper claims that it does."""
-    return over(mnist, knows, "rero", "ReRo bound").assign(se=0.0)
-
-
-def member_success(mnist):
-    rows = mnist[(mnist["knows"] == "the record") & (mnist["ε"] <= 4)]
-    return rows["rero"].nlargest(1)
 
 
 def more_knowledge_more_excess(mnist):
@@ -78,29 +59,13 @@ def success_above_advantage(mnist):
 # Figure 4: `laplace`
 
 
-def success_grows(laplace):
-    wide = laplace.pivot(index=["prior", "epsilon"], columns="eta", values="exact_rero")
-    return wide.sort_index(axis=1).diff(axis=1).iloc[:, 1:].stack()
-
-
-def advantage_largest_at_40(laplace):
-    wide = laplace.pivot(index=["prior", "epsilon"], columns="eta", values="exact_rad")
-    return wide[40] - wide.drop(columns=40).max(axis=1)
+def by_eta(laplace, values):
+    return laplace.pivot(index=["prior", "epsilon"], columns="eta", values=values)
 
 
 def by_prior(laplace):
     rows = laplace[laplace["eta"] < 100]
     return rows.pivot(index=["eta", "epsilon"], columns="prior", values="exact_rad")
-
-
-def skewed_worst(laplace):
-    wide = by_prior(laplace)
-    return wide["two-point"] - wide[["empirical", "uniform"]].max(axis=1)
-
-
-def empirical_best(laplace):
-    wide = by_prior(laplace)
-    return wide[["two-point", "uniform"]].min(axis=1) - wide["empirical"]
 
 
 def attack_reaches_bound(laplace):
@@ -111,24 +76,9 @@ def attack_reaches_bound(laplace):
 # Figures 5 and 6: `audits`
 
 
-def ceiling():
-    return stats.epsilon_ceiling(10**6, tail=0.01 / 4)
-
-
 def middle(audits):
     """Return the medians of five runs, because the inversion of a single run may be infinite."""
     return audits.groupby(["protocol", "m", "epsilon"], sort=False).median(numeric_only=True)
-
-
-def near(audits, name):
-    known = middle(audits)["known"]
-    return (known / known.index.get_level_values("epsilon") - 1).abs()[[name]]
-
-
-def better_than_ldp_auditor(audits):
-    rows = middle(audits)
-    off = rows[["exact_ldp_auditor", "known"]].sub(rows.index.get_level_values("epsilon"), axis=0).abs()
-    return off["exact_ldp_auditor"] - off["known"]
 
 
 def oue_protects_more(audits):

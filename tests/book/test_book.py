@@ -16,11 +16,9 @@ import pytest
 from notebooks import NOTEBOOKS, PROJECT, cells_of, notebook
 
 from ldpbook import build, execute, reproduce, stored
-from ldpbook.page import chapter, pages
 from ldpbook.paper_values import COLUMNS
 
 ROOT = Path(__file__).parents[2]
-
 
 GRAPH = stored.PACKAGE
 
@@ -92,7 +90,7 @@ def test_processes_of_a_page_find_the_modules_beside_it(project):
 
 
 def test_no_number_of_notebooks_at_a_time_is_made_another(monkeypatch, capsys):
-    for tool, given in itertools.product((build.main, chapter), ("0", "-1", "two", "1.5")):
+    for tool, given in itertools.product((build.main, build.chapter), ("0", "-1", "two", "1.5")):
         monkeypatch.setattr(sys, "argv", ["tool", "--jobs", given])
         with pytest.raises(SystemExit) as ended:
             tool()
@@ -532,9 +530,9 @@ def test_a_chapter_is_executed_alone_and_as_the_book_would(project, capsys):
     toc.write_text(toc.read_text().replace("two", "part/two"))
     (project.root / "book" / "part").mkdir()
     project.source("book/two").rename(project.source("book/part/two"))
-    assert pages(project, "part") == ["book/part/two"]
+    assert build.pages(project, "part") == ["book/part/two"]
     with pytest.raises(SystemExit, match="NAME"):
-        pages(project, "parts")
+        build.pages(project, "parts")
     assert execute.run(project.root, chapter="part/") == 0
     assert not project.executed("book/one").exists()
     execute.run(project.root)

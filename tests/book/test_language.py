@@ -1,7 +1,5 @@
 """The command that counts what the rules of style can count, and the language of docstrings, comments and captions."""
 
-import json
-
 import language
 import pytest
 
@@ -92,113 +90,6 @@ def test_each_rule_finds_its_sentences_and_no_others(tmp_path):
 
 
 BROKEN = "What it is is bad."
-PAGE = f"""---
-title: {BROKEN}
----
-# {BROKEN}
-
-Good (Wang et al. 2017, e.g. Table 1) is *in* `a_b *c {{quiz}}` {{ref}}`d`
-one sentence. {BROKEN}
-
-> {BROKEN}
-
-```python
-print("{BROKEN}")
-```
-
-````{{exercise}} {BROKEN}
-:label: one
-{BROKEN}
-```text
-{BROKEN}
-```
-````
-
-* an item
-* {BROKEN}
-
-| what it is | {BROKEN} |
-|---|---|
-| 3 | 4 |
-
-The formula
-
-$$
-What it is.
-$$
-
-has a [link](What). <!-- {BROKEN} -->
-
-## Next
-The end.
-"""
-
-
-def test_listings_headings_quotations_and_options_of_a_page_are_not_read(tmp_path):
-    lines = found(PAGE, folder=tmp_path)
-    assert [line for line, faults in lines if faults] == [7, 17, 24, 26]
-    said = [
-        one.text.replace("\ue000", " ") for one in language.read(tmp_path / "text.md", tmp_path)
-    ]
-    assert said[0].endswith("is in `a_b *c {quiz}` `d` one sentence.")
-    assert said[-2] == "The formula $formula$ has a link."
-    assert [line for line, _ in lines] == [6, 7, 17, 23, 24, 26, 26, 30, 39]
-
-
-PROGRAM = f'''"""{BROKEN}
-
-Parameters
-----------
-what : int
-    A number.
-    {BROKEN}
-
-Notes
------
-A listing::
-
-    {BROKEN}
-
->>> print("{BROKEN}")
-"""
-
-# noqa: E501
-# What is said in
-# two lines
-x = 1  # What it is
-y = 2  # type: ignore
-"""What `y` is."""
-
-
-def f(x):
-    raise ValueError(f"What {{x}} is must be 1")
-'''
-
-
-def test_docstrings_comments_and_messages_of_a_program_are_read(tmp_path):
-    path = tmp_path / "a.py"
-    path.write_text(PROGRAM)
-    read = language.read(path, tmp_path)
-    broken = [(s.part, s.line) for s in read if "opening" in language.faults(s)]
-    assert broken == [
-        ("docstring", 1), ("docstring", 7), ("comment", 19), ("comment", 21), ("docstring", 23), ("message", 27)
-    ]  # fmt: skip
-    assert [s.line for s in read if s.part == "comment"] == [19, 21]  # two lines are one sentence
-
-
-def test_sentences_and_captions_of_a_notebook_have_the_lines_of_its_file(tmp_path):
-    figure = {"figure": {"caption": BROKEN}, "image": {"alt": "Good."}}
-    cells = [
-        {"cell_type": "code", "metadata": {"mystnb": figure}, "source": ["# What it is\n", "1"]},
-        {"cell_type": "markdown", "metadata": {}, "source": ["# Title\n", "\n", f"é {BROKEN}\n", BROKEN]},
-    ]  # fmt: skip
-    text = json.dumps({"cells": cells}, indent=1, ensure_ascii=False)
-    lines = [i + 1 for i, line in enumerate(text.splitlines()) if BROKEN in line]
-    path = tmp_path / "a.ipynb"
-    path.write_text(text)
-    read = language.read(path, tmp_path)
-    assert [s.line for s in read if "opening" in language.faults(s)] == [lines[0], lines[2]]
-    assert {s.part for s in read} == {"page", "caption"}
 
 
 def test_the_command_counts_lists_and_judges(tmp_path, capsys):

@@ -5,7 +5,6 @@ import io
 import itertools
 import json
 import math
-import re
 import warnings
 
 import matplotlib as mpl
@@ -13,7 +12,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from notebooks import NOTEBOOKS, PROJECT, cells_of
 
 from ldpbook import plots
 
@@ -271,24 +269,6 @@ def test_the_legend_says_what_error_bars_are_and_whether_exact_is_what_runs_tend
     shown = said(draw(rows, error="± 2 standard errors").legends[0])
     assert shown == ["exact", "this run, ± 2 standard errors"]
     assert said(draw(rows, z=True).legends[0]) == ["exact expectation", "this run, mean ± sd"]
-
-
-def test_every_figure_is_drawn_by_the_one_call_or_has_its_table_attached():
-    """Axes of a page's own are for three dimensions and colours, which the call does not draw."""
-    wrong = []
-    for page in NOTEBOOKS:
-        for cell in cells_of(page):
-            source = "".join(cell["source"])
-            if cell["cell_type"] == "code" and (
-                ("plots.figure(" in source and re.search(r"\.(legend|subplots|errorbar)\b", source))
-                or ("plt.subplots(" in source and "plots.attach(figure, " not in source)
-            ):
-                wrong.append(page)
-    for path in (PROJECT.root / "book").glob("*/*.py"):
-        source = path.read_text()
-        if path.parent.name != "ldpbook" and "import matplotlib" in source:
-            wrong += [] if "plots.attach(figure" in source else [path]
-    assert wrong == []
 
 
 def test_large_numbers_of_a_table_are_set_apart_and_none_is_rounded_to_nothing():

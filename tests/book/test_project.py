@@ -20,8 +20,6 @@ import ldpkit
 from ldpbook import artifact, supply
 
 ROOT = Path(__file__).parents[2]
-
-
 OWN = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PAGES = tomllib.loads((ROOT / "book/pyproject.toml").read_text())
 PYPROJECT = OWN["project"]
@@ -31,7 +29,6 @@ LOCK = [
     Requirement(f"{r.name}=={r.version}{r.marker and f' ; {r.marker}'}") for r in RELEASES + MORE
 ]
 PINS = [ROOT / "requirements.lock", ROOT / "requirements-dev.lock", *supply.PINS]
-
 
 # installed with Jupyter Book, and switched off or not used by the book
 UNUSED = ("sphinx-comments", "sphinx-jupyterbook-latex", "sphinxcontrib-jsmath")

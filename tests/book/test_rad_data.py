@@ -116,46 +116,25 @@ def test_a_download_stops_where_the_largest_original_would(mirror, monkeypatch):
     assert not list((mirror / "data" / "adult").iterdir())
 
 
-def test_a_changed_download_is_refused_and_not_kept(mirror):
-    (mirror / "served" / "adult" / "adult.test").write_bytes(b"other")
-    with pytest.raises(
-        ConnectionError,
-        match="file adult/adult.test could not be fetched from http://127.0.0.1:.*hash",
-    ):
-        datasets.download("adult")
-    assert not (mirror / "data" / "adult" / "adult.test").exists()
-    with pytest.raises(
-        FileNotFoundError,
-        match="adult.test of adult is missing; `make data` fetches it, or set LDPKIT_DATA",
-    ):
+def test_what_is_no_original_is_refused_and_not_kept(mirror):
+    served, kept = mirror / "served", mirror / "data"
+    (served / "adult" / "adult.test").write_bytes(b"other")
+    (served / "mnist" / "t10k-labels-idx1-ubyte.gz").unlink()
+    for name, said in (("adult", "adult.test could not be fetched from http://127.0.0.1:.*hash"),
+                       ("mnist", "t10k-labels-idx1-ubyte.gz could not be fetched from .*404")):  # fmt: skip
+        with pytest.raises(ConnectionError, match=f"file {name}/{said}"):
+            datasets.download(name)
+    assert not (kept / "adult" / "adult.test").exists()
+    missing = "adult.test of adult is missing; `make data` fetches it, or set LDPKIT_DATA"
+    with pytest.raises(FileNotFoundError, match=missing):
         datasets.adult()
-
-
-def test_a_changed_file_on_disk_is_refused(mirror):
-    datasets.download("mnist")
-    path = mirror / "data" / "mnist" / "t10k-labels-idx1-ubyte.gz"
-    path.write_bytes(gzip.compress(idx(np.uint8([7, 3]))))
-    with pytest.raises(
-        ValueError,
-        match="t10k-labels-idx1-ubyte.gz is not the original .*; remove it, then `make data`",
-    ):
+    (kept / "mnist" / "t10k-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(np.uint8([7, 3]))))
+    changed = "t10k-labels-idx1-ubyte.gz is not the original .*; remove it, then `make data`"
+    with pytest.raises(ValueError, match=changed):
         datasets.images("mnist")
-
-
-def test_a_server_without_the_file_or_no_server_at_all(mirror, monkeypatch):
-    (mirror / "served" / "adult" / "adult.data").unlink()
-    with pytest.raises(
-        ConnectionError, match="file adult/adult.data could not be fetched from .*404"
-    ):
-        datasets.download("adult")
-    with pytest.raises(
-        ConnectionError,
-        match=(
-            "file mnist/train-images-idx3-ubyte.gz could not be fetched from"
-            " http://127.0.0.1:1/mnist"
-        ),
-    ):
-        datasets.download("mnist", base="http://127.0.0.1:1")
+    nowhere = "adult.test could not be fetched from http://127.0.0.1:1/adult"
+    with pytest.raises(ConnectionError, match=nowhere):
+        datasets.download("adult", base="http://127.0.0.1:1")
 
 
 def test_embedded_data():

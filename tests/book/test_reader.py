@@ -11,12 +11,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-import yaml
 
-from ldpbook import build, execute, page, parameters, provenance
+from ldpbook import build, execute, parameters, provenance
 
 ROOT = Path(__file__).parents[2]
-
 
 PROJECT = execute.Project(ROOT)
 
@@ -157,7 +155,7 @@ def test_a_wrong_notebook_name_or_value_is_refused_with_the_valid_ones():
         (["book/ldp_auditor/fig2.ipynb", "k"], ["got 'k'", "epsilon = [0.25"]),
     ]:
         with pytest.raises(SystemExit) as ended:
-            page.main(arguments)
+            build.page(arguments)
         assert [words for words in said if words not in ended.value.code] == []
 
 
@@ -179,11 +177,11 @@ def test_what_is_said_to_make_reaches_the_page_as_it_was_written(tmp_path):
 def test_variants_of_a_page_lie_side_by_side_in_folders_that_say_what_they_are():
     values = [{"k": [2, 10], "trials": 5}, {"k": [2], "trials": 5}, {"k": "2"}, {"k": 2}]
     values += [{}, {"k": list(range(99))}, {"k": list(range(98))}]
-    folders = [page.folder("book/rad/fig1", "paper", v) for v in values]
-    folders.append(page.folder("book/rad/fig1", "smoke", {}))
+    folders = [build.folder("book/rad/fig1", "paper", v) for v in values]
+    folders.append(build.folder("book/rad/fig1", "smoke", {}))
     assert len(set(folders)) == len(folders)
     assert folders[0].startswith("_build/page/rad-fig1/k-2-10-trials-5-")
-    assert folders[0] == page.folder("book/rad/fig1", "paper", {"trials": 5, "k": [2, 10]})
+    assert folders[0] == build.folder("book/rad/fig1", "paper", {"trials": 5, "k": [2, 10]})
     assert all(re.fullmatch(r"[\w/.-]{1,100}", name) for name in folders)
 
 
@@ -212,10 +210,10 @@ def test_a_variant_is_built_apart_from_the_book_says_what_it_is_and_survives_lat
     assert all(path.read_bytes() == text for path, text in kept.items())
 
     before = html.read_bytes()
-    monkeypatch.setattr(page, "execute", lambda *_: 1 / 0)
+    monkeypatch.setattr(execute, "execute", lambda *_: 1 / 0)
     for epsilon in (3, 4):
         with pytest.raises(SystemExit, match="ZeroDivisionError"):
-            page.make(ROOT, f"book/{name}", "smoke", {"epsilon": epsilon})
+            build.make(ROOT, f"book/{name}", "smoke", {"epsilon": epsilon})
     assert html.read_bytes() == before and len(list(place.iterdir())) == 1
     shutil.rmtree(place)
 
@@ -262,12 +260,6 @@ def test_a_reader_is_told_the_delivered_time_whatever_this_build_took(tmp_path):
     for page_ in pages:
         project.source(page_).touch()
     assert execute.expected(project) == {"book/a": 30, "book/b": 30}
-
-
-def test_times_of_a_build_are_not_in_the_index_that_equal_builds_share():
-    """`make chaos` compares whole sites, and found words of this page there."""
-    head = yaml.safe_load((ROOT / "book" / "execution.md").read_text().split("---\n")[1])
-    assert head == {"nosearch": True}
 
 
 def test_names_in_the_glossary_exist_in_the_module():

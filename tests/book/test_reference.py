@@ -34,41 +34,31 @@ def test_the_mean_of_runs_that_share_streams_has_its_own_error():
     assert means.std() == pytest.approx(witness.overlap(runs, cores), rel=0.01)
 
 
-def test_the_released_audits_follow_our_exact_laws():
-    table = paper_values.load("ldp_auditor", "reference")
-    assert len(table) == 145 and (table["alpha"] == 0.01).all()
-    distances = []
+def distances(table):
+    """How far each released audit lies from its exact expectation, in exact standard deviations."""
+    found = []
     for row in table.to_dict("records"):
-        given = {key: row[key] for key in (*KEYS, "trials", "alpha") if row[key] == row[key]}
+        given = {
+            key: row[key] for key in (*KEYS, "trials", "alpha") if row.get(key) == row.get(key, 0)
+        }
         given |= {key: int(given[key]) for key in ("g", "d", "tau") if key in given}
         mean, sd = Audit.of(both=False, **given).expected[0]
-        distances.append((row["epsilon_emp"] - mean) / sd)
-    distances = np.array(distances)
-    # 145 deviates: beyond five with probability below 1e-4; SHE's attack is known to break ties
-    # by rounding, which shifts it by up to four
-    assert np.abs(distances).max() < 5
-    # the deviation of 145 is off by a quarter with probability below 3e-5 (the five runs that share
-    # streams widen this little)
-    assert 0.75 < distances.std() < 1.3
+        found.append((row["epsilon_emp"] - mean) / sd)
+    return np.array(found)
 
 
 FIGURES = paper_values.load("ldp_auditor_figures", "reference")
 
 
-def test_every_run_of_the_repeated_figures_is_whole_and_follows_our_exact_laws():
-    cells = FIGURES.groupby("seed")
+def test_the_released_audits_follow_our_exact_laws():
+    """Of hundreds of deviates one lies beyond five and a half with probability below 1e-4; SHE's attack breaks ties
+    by rounding, which shifts it by up to four. Their deviation is off by a quarter with probability below 3e-4."""
+    table, cells = paper_values.load("ldp_auditor", "reference"), FIGURES.groupby("seed")
+    assert len(table) == 145 and (table["alpha"] == 0.01).all()
     assert FIGURES["seed"].nunique() >= 1 and (cells.size() == 8 * 8 + 5 * 8 + 4).all()
     assert (FIGURES["trials"] == 10**5).all() and (FIGURES["k"] == 25).all()
-    distances = []
-    for row in FIGURES.to_dict("records"):
-        given = ("mechanism", "k", "epsilon", "delta", "trials", "alpha")
-        given = {key: row[key] for key in given if row[key] == row[key]}
-        mean, sd = Audit.of(both=False, **given).expected[0]
-        distances.append((row["epsilon_emp"] - mean) / sd)
-    distances = np.array(distances)
-    # hundreds of deviates: beyond five with probability below 4e-4; the discrete and skewed tails
-    # at the ceiling stay within; the deviation is off by a quarter with probability below 3e-4
-    assert np.abs(distances).max() < 5.5 and 0.75 < distances.std() < 1.3
+    for found in (distances(table), distances(FIGURES)):
+        assert np.abs(found).max() < 5.5 and 0.75 < found.std() < 1.3
 
 
 def test_the_estimates_of_the_repeated_figures_follow_from_their_counts():

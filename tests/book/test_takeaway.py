@@ -14,11 +14,10 @@ import pytest
 from docutils.core import publish_doctree
 from PIL import Image
 
-from ldpbook import execute, slides, takeaway
+from ldpbook import execute, takeaway
 from ldpbook.paper_values import COLUMNS
 
 ROOT = Path(__file__).parents[2]
-
 
 COLOURS = np.random.default_rng(1).integers(0, 4, (30, 40, 3), dtype=np.uint8) * 85
 """A picture of at most 64 colours."""
@@ -123,7 +122,7 @@ def test_slides_are_cut_from_the_pages_and_lead_to_them(project, monkeypatch):
         ),
     }.items():
         (html / f"{name}.html").write_text(f"<article>{text}</article>")
-    title, (first, figure), (asked,), errata, *_ = slides.slides(project, "rad")
+    title, (first, figure), (asked,), errata, *_ = takeaway.slides(project, "rad")
     assert "<h1>RAD</h1>" in title[0] and "About it." in title[0]
     assert "Why?" in first and 'href="../html/book/x.html#y"' in first and "easy" not in first
     assert 'src="../html/_images/1.svg"' in figure and "Seen." in figure
@@ -132,4 +131,4 @@ def test_slides_are_cut_from_the_pages_and_lead_to_them(project, monkeypatch):
     assert 'errata.html#rad-1"' in errata[0]
     monkeypatch.setattr("ldpbook.paths.ROOT", ROOT / "nowhere")
     with pytest.raises(SystemExit, match="make book"):
-        slides.main()
+        takeaway.main()

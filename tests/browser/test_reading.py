@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from browser.conftest import HTML, PAGES, ROOT, serious, serve
-from ldpbook import acronyms
+from ldpbook import wording
 
 FIGURE_PAGE = "book/ldp_auditor/fig1"
 SCANNED = "intro ldp_auditor/fig1 your_own scoreboard which_auditor notation".split()
@@ -180,7 +180,7 @@ def test_short_names_are_explained_on_hover_and_in_words_at_their_first_use(page
                 block: block?.textContent.replaceAll("’", "'").replace(/\\s+/g, " ").toLowerCase()};
     })""",
     )
-    assert all(use["title"] == acronyms.table()[use["name"]] for use in uses)
+    assert all(use["title"] == wording.table()[use["name"]] for use in uses)
     for short in {use["name"] for use in uses}:
         first = min((use for use in uses if use["name"] == short), key=lambda use: use["rank"])
         assert first["rank"] == 2 or first["title"].lower() in first["block"], short
@@ -192,7 +192,7 @@ def test_words_of_the_glossary_are_explained_on_hover_once_and_in_running_text(p
     found = page.eval_on_selector_all(
         "article abbr.word", "all => all.map(a => [a.textContent, a.title])"
     )
-    met = [acronyms.meaning(used) for used, _ in found]
+    met = [wording.meaning(used) for used, _ in found]
     assert [title for _, title in found] == [said for _, said in met]
     assert len({word for word, _ in met}) == len(met)
     elsewhere = "article :is(a, h1, h2, h3, h4, table, pre, code, .glossary) abbr.word"
@@ -203,7 +203,7 @@ def test_the_glossary_shows_its_words_and_the_search_finds_one_first(page, site)
     page.goto(f"{site}/book/notation.html", wait_until="domcontentloaded")
     terms = page.locator("dl.glossary").first.locator("dt")
     shown = terms.evaluate_all("all => all.map(dt => dt.firstChild.textContent.trim())")
-    assert sorted(shown) == sorted(acronyms.table("words"))
+    assert sorted(shown) == sorted(wording.table("words"))
     page.goto(f"{site}/search.html?q=shuffler", wait_until="networkidle")
     page.get_by_text("Search finished").wait_for()
     first = page.locator("#search-results li").first

@@ -3,7 +3,7 @@
 import pytest
 
 from browser.conftest import ROOT
-from ldpbook import execute, figures, slides
+from ldpbook import execute, figures, takeaway
 
 # every slide once, with all its parts shown: what is higher or wider than a slide, and pictures that did not come
 WALK = """async () => {
@@ -23,7 +23,7 @@ WALK = """async () => {
 @pytest.fixture(scope="module")
 def shows():
     project = execute.Project(ROOT)
-    slides.main()
+    takeaway.main()
     return project.build / "slides"
 
 

@@ -154,7 +154,3 @@ def test_a_series_stands_alone_the_figure_enlarges_and_print_keeps_the_picture(p
     page.emulate_media(media="print")
     assert twin.is_hidden() and twin.locator("xpath=../img").is_visible()
     assert page.locator(".answer").first.is_visible()
-
-
-def test_every_page_with_a_figure_of_its_own_table_was_walked():
-    assert len(WITH_TWINS) >= 45

@@ -8,7 +8,6 @@ from ldpbook import execute, paths
 ROOT = paths.ROOT
 PROJECT = execute.Project(ROOT)
 
-
 NOTEBOOKS = PROJECT.notebooks()
 
 

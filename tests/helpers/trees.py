@@ -7,9 +7,7 @@ CODED = [
     "[NaN, -Infinity]", "9" * 100, "[" * 3, "/p?s=1&n=-2",
 ]  # fmt: skip
 
-
 integer = st.integers(-(2**200), 2**200) | st.sampled_from([2**63, -(2**63), 2**64 - 1, 10**400])
-
 
 leaf = (
     st.none()
@@ -20,12 +18,9 @@ leaf = (
     | st.sampled_from(CODED)
 )
 
-
 bits = st.lists(st.sampled_from([0, 1]), max_size=14)
 
-
 number = st.lists(st.floats() | integer | st.booleans(), max_size=5)
-
 
 tree = st.recursive(
     leaf | bits | number,

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from gaussian_accounting import gaussian_epsilon, gaussian_sigma, gdp_mu
 from laws import RAD
-from rad_checks import rero_epsilon
-from rad_checks_attacks import estimate_sd
+from rad_checks import estimate_sd, rero_epsilon
 from scipy import stats
 
 from ldpbook.datasets import adult_hours

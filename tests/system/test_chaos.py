@@ -6,9 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-from chaos.hook import sitecustomize
-
 TESTS = Path(__file__).parent
 SHORT = """
 import sys
@@ -38,34 +35,3 @@ def test_lines_faults_flips_and_kills_in_short(tmp_path):
     assert sum(rows["fault at every write of a sweep"]) > 15
     assert sum(rows["fault at every write of an audit that is kept"]) > 8
     assert sum(rows["kill of the installation"]) == 3 and len(rows) == 7
-
-
-WRITES = """
-import os, sys
-sys.path.insert(0, sys.argv[1])
-from chaos.hook import sitecustomize  # another one of this name may have been imported at the start
-sitecustomize.install(os.getcwd(), sys.argv[2], int(sys.argv[3]), sys.argv[4])
-open("one", "w").write("whole")
-os.replace("one", "two")
-open("two").read()
-os.remove("two")
-open("three", "w").write("whole")
-"""
-
-
-@pytest.mark.parametrize("at, how, status, left", [
-    (1, "end", -9, {}), (2, "end", -9, {"one": "whole"}), (3, "end", -9, {"two": "whole"}),
-    (4, "torn", -9, {"three": '{"torn": [1, '}), (4, "all", -9, {}), (4, "full", 1, {}),
-    (5, "end", 0, {"three": "whole"}),
-])  # fmt: skip
-def test_every_write_is_counted_and_the_harm_done_at_the_one_that_is_meant(
-    tmp_path, at, how, status, left
-):
-    place = tmp_path / "place"
-    place.mkdir()
-    hook = Path(sitecustomize.__file__).parents[2]
-    command = [sys.executable, "-c", WRITES, hook, tmp_path / "counter", str(at), how]
-    done = subprocess.run(command, cwd=place, capture_output=True, start_new_session=True)
-    assert done.returncode == status
-    assert {path.name: path.read_text() for path in place.iterdir()} == left
-    assert (tmp_path / "counter").stat().st_size == min(at, 4)

@@ -11,7 +11,6 @@ from ldpbook import execute
 
 ROOT = Path(__file__).parents[2]
 
-
 HELPER = """
 from ldpkit import sweep
 

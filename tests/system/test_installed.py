@@ -142,7 +142,6 @@ for line in sys.stdin:
     print(line.strip(), flush=True)
 """
 
-
 PAGES = [(ROOT / name).read_text() for name in ("book/command_line.md", "README.md")]
 
 

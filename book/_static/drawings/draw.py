@@ -54,18 +54,16 @@ def drawing(name, width, height, title, description, *parts):
     return f"{head}\n{said}\n{STYLE}\n" + "\n".join(parts) + "\n</svg>\n"
 
 
+def scale(low, high, start, end):
+    """A function that puts numbers from `low` to `high` on a line from `start` to `end`."""
+    return lambda v: start + (v - low) / (high - low) * (end - start)
+
+
 def errors():
     """Two overlapping histograms with a threshold: scores N(0, 1) and N(2, 1), bins of a quarter, threshold 1.25."""
     apart, threshold, step, floor = 2.0, 1.25, 0.25, 230.0
     bins = np.arange(-3, 5, step)
-
-    def across(v):
-        return 40 + (v + 3) / 8 * 640
-
-    def up(p):
-        return floor - p / 0.105 * 180
-
-    parts = []
+    across, up, parts = scale(-3, 5, 40, 680), scale(0, 0.105, floor, floor - 180), []
     for solid in (False, True):
         for mean, colour in ((0.0, "a"), (apart, "b")):
             mass = np.diff(scipy.stats.norm.cdf(np.append(bins, bins[-1] + step) - mean))
@@ -121,22 +119,22 @@ def supports():
     )  # fmt: skip
 
 
-def reports_of_two_coins(n=1000, seed=1):
-    """The answers themselves, for the truth yes and for the truth no."""
-    rng, coin = np.random.default_rng(seed), GRR(2, math.log(3))
-    return [coin.perturb(np.full(n, truth), rng).astype(bool) for truth in (1, 0)]
+def reports_of_two_coins():
+    """A thousand answers for the truth yes, and for the truth no."""
+    rng, coin = np.random.default_rng(1), GRR(2, math.log(3))
+    return [coin.perturb(np.full(1000, truth), rng).astype(bool) for truth in (1, 0)]
 
 
-def coins(n=1000):
-    """How many answers say yes for both truths, with the cautious ends of their rates and the bound."""
-    yes = [int(bits.sum()) for bits in reports_of_two_coins(n)]
-    low, high = float(stats.clopper_pearson(yes[0], n, 0.005)[0]), float(stats.clopper_pearson(yes[1], n, 0.005)[1])
-    return yes, low, high, math.log(low / high)
+def coins():
+    """How many answers say yes for both truths, the intervals of their rates, and the bound that their cautious ends give."""
+    yes = [int(bits.sum()) for bits in reports_of_two_coins()]
+    ends = [tuple(map(float, stats.clopper_pearson(n, 1000, 0.005))) for n in yes]
+    return yes, ends, math.log(ends[0][0] / ends[1][1])
 
 
 def ladder():
     """From counts to a claim, in five steps: two coins, a thousand reports of either truth."""
-    yes, low, high, epsilon = coins()
+    yes, ((low, _), (_, high)), epsilon = coins()
     steps = [("Counts", f"{yes[0]} and {yes[1]}", "of 1,000 say yes", ""), ("Rates", f"{yes[0] / 1000:.3f} and {yes[1] / 1000:.3f}", "shares of yes", "divide by 1,000"),
              ("Bounds", f"≥ {low:.3f}, ≤ {high:.3f}", "the cautious ends", "Clopper–Pearson"), ("ε", f"ln({low:.3f}/{high:.3f})", f"at least {epsilon:.2f} leaks", "logarithm of the ratio"),
              ("Claim", f"{epsilon:.2f} ≤ 1.10", "not refuted", "compare")]  # fmt: skip
@@ -166,13 +164,13 @@ def guess_and_event():
     ]
     for i, (head, question, attack) in enumerate(asked):
         left, rates = 10 + 365 * i, attack.rates(mechanism, (0, 24))
-        scale, ratio = 300 / 0.45, math.log(rates[0] / rates[1])
+        across, ratio = scale(0, 0.45, 0, 300), math.log(rates[0] / rates[1])
         parts += [text(left, 24, head, "t"), text(left, 46, question, "s")]
         for j, (rate, colour, who) in enumerate(zip(rates, "ab", ("value 0", "value 24"))):
             y = 68 + 50 * j
             parts += [
-                box(left, y, scale * rate, 30, colour, r=2),
-                text(left + scale * rate + 8, y + 20, f"{rate:.3f}", "t"),
+                box(left, y, across(rate), 30, colour, r=2),
+                text(left + across(rate) + 8, y + 20, f"{rate:.3f}", "t"),
                 text(left, y + 44, f"share of yes among reports of {who}", "s"),
             ]
         parts += [text(left, 192, f"ln({rates[0]:.3f} / {rates[1]:.3f}) = {ratio:.2f} of the claimed 1", "t")]
@@ -187,8 +185,8 @@ def lune(degrees=70):
     """The event of a randomised gradient, in the plane: it leans towards the second gradient and not towards the first."""
     cx, cy, r, half = 190, 168, 128, math.radians(degrees / 2)
 
-    def at(angle, radius=r):
-        return cx + radius * math.sin(angle), cy - radius * math.cos(angle)
+    def at(angle):
+        return cx + r * math.sin(angle), cy - r * math.cos(angle)
 
     (x1, y1), (x2, y2) = at(-half), at(half)
     begin, end = at(math.pi / 2 - half), at(math.pi / 2 + half)  # where the two half-planes end
@@ -197,11 +195,10 @@ def lune(degrees=70):
         f"M{at(a)[0]:.1f} {at(a)[1]:.1f}L{at(a + math.pi)[0]:.1f} {at(a + math.pi)[1]:.1f}"
         for a in (math.pi / 2 - half, math.pi / 2 + half)
     )
-    share = degrees / 360
     return drawing(
         "lune", 720, 320, "The lune between two gradients",
         f"A circle of directions. Two arrows, the first and the second gradient, are {degrees} degrees apart. The directions that lean towards the second gradient and not "
-        f"towards the first one form a sector of {degrees} degrees, {share:.2f} of all directions without noise of the randomiser.",
+        f"towards the first one form a sector of {degrees} degrees, {degrees / 360:.2f} of all directions without noise of the randomiser.",
         f'<circle class="box" cx="{cx}" cy="{cy}" r="{r}"/>', path(sector, "b", "pale"), path(sector, "lb"), path(edges, "ax", "dash"),
         arrow(cx, cy, x1, y1, "la"), arrow(cx, cy, x2, y2, "lb"), text(x1 - 8, y1 - 8, "first gradient", "e", "t", "a"), text(x2 + 8, y2 - 8, "second gradient", "t", "b"),
         text(370, 150, "The lune: directions that lean towards the second", "s"), text(370, 168, "gradient and not towards the first one.", "s"),
@@ -210,39 +207,27 @@ def lune(degrees=70):
     )  # fmt: skip
 
 
-def faulty(values, rng):
-    return FaultyUE(10, 1.0).perturb(values, rng)
-
-
-def sound(values, rng):
-    return SUE(10, 1.0).perturb(values, rng)
-
-
 def wealth():
     """Two wealth paths against the claim 1: the client of pure-ldp 1.1.2 and a sound one (seed 1, learned attack)."""
     goal, most, parts, said = 100, 2000, [], []
+    logs, up = scale(math.log(8), math.log(most), 70, 590), scale(-math.log(10), 2.6 * math.log(10), 200, 30)
 
     def across(n):
-        return 70 + math.log(n / 8) / math.log(most / 8) * 520
+        return logs(math.log(n))
 
-    def up(log):
-        return 200 - (log / math.log(10) + 1) / 3.6 * 170
-
-    for function, colour, who in ((faulty, "lb", "SUE of pure-ldp 1.1.2"), (sound, "la", "SUE that keeps ε = 1")):
-        client = Client(function, k=10, report="bits", epsilon=1.0)
+    clients = [(FaultyUE(10, 1.0), "lb", "SUE of pure-ldp 1.1.2"), (SUE(10, 1.0), "la", "SUE that keeps ε = 1")]
+    for mechanism, colour, who in clients:
+        client = Client(mechanism.perturb, k=10, report="bits", epsilon=1.0)
         result = SequentialAudit(client, "tight", trials=most, alpha=0.01).run(1)[0]
         points = [(n, max(log, -math.log(10))) for n, log, _ in result.trajectory if n >= 8]
         parts.append(path("M" + "L".join(f"{across(n):.1f} {up(log):.1f}" for n, log in points), colour))
         n, log = points[-1]
         ends = f"refuted after {n:,} reports per input" if result.violated else f"not refuted by {n:,}"
+        beside, below, side = (8, 24, []) if result.violated else (-4, 18, ["e"])
         parts += [
-            text(across(n) + (8 if result.violated else -4), up(log) - 8, who, "t", colour[1], *["e"] * (not result.violated))
+            text(across(n) + beside, up(log) - 8, who, "t", colour[1], *side),
+            text(across(n) + beside, up(log) + below, ends, "s", *side),
         ]
-        parts += (
-            [text(across(n) + 8, up(log) + 24, ends, "s")]
-            if result.violated
-            else [text(across(n) - 4, up(log) + 18, ends, "s", "e")]
-        )
         said.append(f"the wealth against the {who} ends at {math.exp(log):.3g}, {ends}")
     ticks = "".join(f"M64 {up(math.log(v)):.1f}H600" for v in (0.1, 1, 10))
     marks = [text(58, up(math.log(v)) + 4, f"{v:g}", "e", "s") for v in (0.1, 1, 10, 100)]
@@ -304,10 +289,9 @@ def rates():
 
 def bounds():
     """The cautious ends of the two rates."""
-    yes, low, high, epsilon = coins()
-    up, down = float(stats.clopper_pearson(yes[0], 1000, 0.005)[1]), float(stats.clopper_pearson(yes[1], 1000, 0.005)[0])
-    parts = []
-    for i, (least, most) in enumerate(((low, up), (down, high))):
+    (yes, ends, epsilon), parts = coins(), []
+    low, high = ends[0][0], ends[1][1]
+    for i, (least, most) in enumerate(ends):
         y = 46 + 90 * i
         parts += [
             box(60, y, 320 * yes[i] / 1000, 34, "ab"[i], "pale", r=2),
@@ -323,14 +307,10 @@ def bounds():
 
 def claim():
     """The bound of the coins against two claims."""
-    epsilon, low_claim, high_claim = coins()[3], 0.5, math.log(3)
-
-    def across(v):
-        return 40 + v / 1.4 * 340
-
-    parts = [path(f"M40 130H400M40 130v6M{across(0.5):.1f} 130v6M{across(1):.1f} 130v6", "ax")]
-    parts += [text(across(v), 152, f"{v:g}", "m", "s") for v in (0, 0.5, 1)]
-    parts += [
+    epsilon, low_claim, high_claim, across = coins()[2], 0.5, math.log(3), scale(0, 1.4, 40, 380)
+    parts = [
+        path(f"M40 130H400M40 130v6M{across(0.5):.1f} 130v6M{across(1):.1f} 130v6", "ax"),
+        *(text(across(v), 152, f"{v:g}", "m", "s") for v in (0, 0.5, 1)),
         box(40, 106, across(epsilon) - 40, 24, "b", "pale", r=0),
         path(f"M{across(epsilon):.1f} 74V136", "la"),
         text(across(epsilon), 170, f"{epsilon:.2f} is proven", "m", "t", "a"),

@@ -27,7 +27,6 @@ from ldpbook import reproduce
 ROOT = Path(__file__).parents[3]
 HOOK = Path(__file__).parent / "hook"
 
-
 PATIENCE = 60  # seconds until who should end by itself counts as one who never does
 
 

@@ -1,21 +1,21 @@
-"""Short names: everyone is in the table, marked wherever it stands in prose, and said in words
-where a page uses it first. Words of the glossary: marked where a page uses them first."""
+"""Short names and words of the glossary: everyone is in the table, marked wherever it stands in prose, and said in
+words where a page uses it first. What is indexed and asked alike: both spellings, figures by their number, THE."""
 
 import json
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 from docutils import nodes
 from docutils.core import publish_doctree
 
-from ldpbook import acronyms, execute
+from ldpbook import execute, wording
 
 ROOT = Path(__file__).parents[2]
 
-
 PROJECT = execute.Project(ROOT)
-NAMES = yaml.safe_load(acronyms.FILE.read_text())["names"]
+NAMES = yaml.safe_load(wording.FILE.read_text())["names"]
 VERBATIM = re.compile(
     r"^(```+)(?!\{).*?^\1`*$|\$\$.*?\$\$|\$[^$]*\$|(`+)[^`]+\2|\]\([^)]*\)|<!--.*?-->", re.S | re.M
 )
@@ -23,7 +23,7 @@ VERBATIM = re.compile(
 
 def explained(source):
     doctree = publish_doctree(source)
-    acronyms.explain(None, doctree, "page")
+    wording.explain(None, doctree, "page")
     return doctree
 
 
@@ -39,7 +39,7 @@ def prose(page):
 
 
 def test_every_word_in_capitals_is_in_the_table_or_a_known_name():
-    known = acronyms.pattern()
+    known = wording.pattern()
     words = {
         (page, word)
         for page in PROJECT.pages()
@@ -85,7 +85,7 @@ def test_code_and_mathematics_stay_and_everything_else_gets_the_hover():
 
 def words_marked(source):
     found = explained(source).findall(nodes.abbreviation)
-    return [(n.astext(), acronyms.meaning(n.astext())[0]) for n in found if "word" in n["classes"]]
+    return [(n.astext(), wording.meaning(n.astext())[0]) for n in found if "word" in n["classes"]]
 
 
 def test_a_word_of_the_glossary_is_marked_once_where_the_running_text_uses_it_first():
@@ -117,10 +117,53 @@ A likelihood-ratio event is an event. Reporters, a per-report rate and a Pareto 
 
 
 def test_a_word_means_what_its_longest_name_in_the_glossary_means():
-    found = {use: acronyms.meaning(use)[0] for use in ("Clients", "Real report", "E-values", "ε")}
+    found = {use: wording.meaning(use)[0] for use in ("Clients", "Real report", "E-values", "ε")}
     assert found == {
         "Clients": "client",
         "Real report": "real report",
         "E-values": "e-value",
         "ε": "ε",
     }
+
+
+LANGUAGE = wording.English({})
+
+
+@pytest.mark.parametrize("american, ours", [
+    ("memoization", "memoisation"), ("randomized", "randomised"), ("optimizers", "optimisers"),
+    ("generalizes", "generalises"), ("analyzed", "analysed"), ("neighbors", "neighbours"),
+    ("behavioral", "behavioural"), ("labeled", "labelled"), ("center", "centre"), ("size", "size"),
+    ("prize", "prize"), ("seized", "seized"), ("color", "colour"), ("colony", "colony"), ("labs", "labs"),
+])  # fmt: skip
+def test_american_words_are_found_under_the_spelling_of_the_book(american, ours):
+    assert wording.british(american) == ours
+    assert LANGUAGE.stem(american.upper()) == LANGUAGE.stem(ours)
+
+
+@pytest.mark.parametrize("text, found", [
+    ("Figure 8", ["figure8"]),
+    ("Figures 4 and 8: five", ["figure4", "figure8"]),
+    ("Figures 10 to 12, see", ["figure10", "figure11", "figure12"]),
+    ("Tables 2, 3 and 4 of 5", ["table2", "table3", "table4"]),
+    ("fig. 7 or Table 1", ["figure7", "table1"]),
+    ("Figures 1, 3 to 5, and 9", ["figure1", "figure3", "figure4", "figure5", "figure9"]),
+    ("a table 10 wide", ["table10"]),
+    ("configure 8 things", []),
+    ("table of 10", []),
+])  # fmt: skip
+def test_every_numbered_figure_is_a_word_of_its_own(text, found):
+    assert list(wording.numbers(text)) == found
+
+
+def test_the_protocol_is_a_word_and_the_article_is_none():
+    words = LANGUAGE.split("THE is not the other")
+    assert words == ["THE_", "is", "not", "the", "other"]
+    assert LANGUAGE.word_filter("the_") and not LANGUAGE.word_filter("the")
+
+
+def test_what_readers_call_a_page_leads_to_a_page_and_is_no_word_of_the_glossary():
+    asked = yaml.safe_load((ROOT / "book" / "search.yml").read_text())
+    words = {word.lower() for word in wording.table("words")}
+    phrases = [phrase for some in asked.values() for phrase in some]
+    assert {f"book/{page}" for page in asked} <= set(execute.Project(ROOT).pages())
+    assert len(phrases) == len(set(phrases)) and not words & set(phrases)
