@@ -10,7 +10,8 @@ import numpy as np
 from .. import checks
 from ..jit import kernel
 from ..mechanisms.base import Epsilon
-from ..mechanisms.grr import LocalHashing, response_rates
+from ..mechanisms.grr import response_rates
+from ..mechanisms.hashing import LocalHashing
 from ..reports.base import Columns, Structured, log_ratio
 from ..types import Array, Numbers, Pair, Rates
 

@@ -12,7 +12,8 @@ from .client import Client
 from .composite import BASES, RSFD, Repeated
 from .cpp import CPP, CPPGRR, CPPUE, PrivKV
 from .gradient import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
-from .grr import ABLH, AGRR, ALH, AOLH, ASS, BLH, GRR, LHO, OLH, SS, FloorSS
+from .grr import AGRR, ASS, GRR, SS, FloorSS
+from .hashing import ABLH, ALH, AOLH, BLH, LHO, OLH
 from .histogram import AGM, GM, SHE
 from .keyvalue import PCKV, PCKVGRR, PCKVUE, KeyValues
 from .process import ClientError, Program

@@ -304,7 +304,8 @@ def support_estimate(counts: Array, n: Numbers, p: float, q: float) -> Array:
 class Stated:
     """A number that the report type states under the same name, such as the rate `p`.
 
-    A subclass may have a field or property of this name instead.
+    A subclass may have a field or property of this name instead. That changes neither the reports
+    of the client nor their exact distribution, which follow the report type.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:

@@ -38,7 +38,8 @@ from ..mechanisms import (
     make,
 )
 from ..mechanisms.base import Domain, Epsilon, oracle, support_variance
-from ..mechanisms.grr import LocalHashing, inclusion_rates, response_rates
+from ..mechanisms.grr import inclusion_rates, response_rates
+from ..mechanisms.hashing import LocalHashing
 from ..mechanisms.unary import other_rate, threshold_rates
 from ..types import Array, ArrayLike, Numbers, Word
 from .pareto import STRATEGIES, nondominated, ratios, select

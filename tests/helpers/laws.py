@@ -14,7 +14,8 @@ import numpy as np
 from scipy import stats
 
 from ldpkit.mechanisms import LHO, OLH, FaultyUE, Repeated, make
-from ldpkit.mechanisms.grr import ABLH, AGRR, AOLH
+from ldpkit.mechanisms.grr import AGRR
+from ldpkit.mechanisms.hashing import ABLH, AOLH
 from ldpkit.mechanisms.unary import ASUE
 
 P_MIN = 1e-4 / 2000

@@ -157,7 +157,8 @@ def mutants():
     return [
         {"law": law, "change": change, "page": page, "parameters": one["parameters"]}
         for page, one in said["pages"].items()
-        for law, change in one["laws"].items()
+        for law, changes in one["laws"].items()
+        for change in ([changes] if isinstance(changes, str) else changes)
     ]
 
 
@@ -208,12 +209,13 @@ def save(lines):
     known = {}
     if TABLE.exists():
         with TABLE.open() as file:
-            known = {row["law"]: row for row in csv.DictReader(file)}
-    known |= {line["law"]: line for line in lines}
+            known = {(row["law"], row["change"]): row for row in csv.DictReader(file)}
+    known |= {(line["law"], line["change"]): line for line in lines}
     with TABLE.open("w", newline="") as file:
         out = csv.DictWriter(file, COLUMNS)
         out.writeheader()
-        out.writerows(known[m["law"]] for m in mutants() if m["law"] in known)
+        asked = [(mutant["law"], mutant["change"]) for mutant in mutants()]
+        out.writerows(known[change] for change in asked if change in known)
     made = {"command": "python -m ldpbook mutants --save", "Python": platform.python_version()}
     made["date"] = datetime.date.today().isoformat()
     TABLE.with_suffix(".json").write_text(json.dumps(made, indent=1) + "\n")
