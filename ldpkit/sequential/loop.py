@@ -29,7 +29,7 @@ from .columns import read
 from .events import IDLE, SHARE, Accepted, Event, Source, Tracks, happened
 from .players import Kept, Wealth, grid
 from .portfolio import Portfolio
-from .result import SequentialResult, result
+from .result import SequentialResult, bets, result
 from .scores import Scores
 from .screen import Screen
 
@@ -325,12 +325,7 @@ class Run(Kept):
         If the bets on all entries together have won most, it is the best single entry. It is
         ``None`` if nothing was bet on yet.
         """
-        best = int(np.argmax(self.wealth.each)) - len(self.events)
-        if best < 0:
-            return self.events[best]
-        player = self.wealth.players[best + bool(self.events)]
-        found = (player if player in self.screens else self.screens[0]).leading()
-        return None if found is None else found[0]
+        return bets(self)[int(np.argmax(self.wealth.each))][0]
 
     # --- to be continued --------------------------------------------------------------------------
 

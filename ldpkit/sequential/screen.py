@@ -374,7 +374,7 @@ class Screen(Player):
         events = [(row, d) for row, d, strategy in self.chosen if strategy == best]
         return best, sorted(events, key=lambda event: -event[0][0])
 
-    def leading(self) -> tuple[Entry, Array, Array, Array] | None:
+    def leading(self) -> tuple[Entry | None, tuple[int, int], list[int]]:
         """Return the event that has won most; ``None`` if no bet was made.
 
         Reports count from when the strategy chose its event. A union changes all the time, so that
@@ -383,10 +383,10 @@ class Screen(Player):
         Returns
         -------
         entry : Entry
-        pair : int array (2,)
+        pair : (int, int)
             The input with which the event is likeliest, and the one with which it is least likely.
-        shown, reports : arrays (2,)
-            How many reports of both inputs show the event, and of how many.
+        hits : list of int
+            How many reports of each of both inputs show the event, then of how many.
         """
         best, events = self._evidence
         for row, question, key in events:
@@ -395,13 +395,13 @@ class Screen(Player):
                 self._leading = found, question, best
                 break
         if self._leading is None:
-            return None
+            return None, (0, 1), []
         entry, question, best = self._leading
         shown, asked = self.stakes.shown[best, question], self.asked - self._since[best, question]
         rates = shown / np.maximum(asked, 1)
         rates[question] = math.inf
-        pair = np.array([question, np.argmin(rates)])
-        return entry, pair, shown[pair], asked[pair]
+        pair = question, int(np.argmin(rates))
+        return entry, pair, [int(counts[x]) for counts in (shown, asked) for x in pair]
 
     # --- to stop and continue ---------------------------------------------------------------------
 
