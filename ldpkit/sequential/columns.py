@@ -40,7 +40,7 @@ from .records import (
     couples,
     listed,
     mix_all,
-    parts,
+    parts_of_reals,
     sum_by_report,
     token,
 )
@@ -339,7 +339,7 @@ class _Reader:
         few = np.bincount(rows, minlength=self.reports) <= _FEW
         few |= (first + every) // size % _TURN == 0  # the same for all inputs of a round
         reals = np.flatnonzero((types == REAL) & (values != 0))
-        at, marks, fine, short = parts(reals, values, words, few[rows])
+        at, marks, fine, short = parts_of_reals(reals, values, words, few[rows])
         longer = self.step(paths[at], _FINE_TOKENS[marks], lambda i: FINE[marks[i]])
         ends = (marks < 2) & few[rows[at]]
         self.real(rows[at[ends]], longer[ends], fine[ends])

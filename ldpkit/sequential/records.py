@@ -22,7 +22,7 @@ from ..types import Array
 __all__ = [
     "COUPLE", "COUPLED", "FINE", "INTEGER", "REAL", "TRUTH", "ODD", "NONE", "ROOT", "TYPES",
     "WHOLE", "Places", "Records", "alone", "chained", "couples", "listed", "mix", "mix_all",
-    "parts", "sum_by_report", "token",
+    "parts_of_reals", "sum_by_report", "token",
 ]  # fmt: skip
 
 U = np.uint64
@@ -112,13 +112,6 @@ class Records(
         Words for paths and for categories; empty if they are not kept.
     """
 
-    @property
-    def sound(self) -> bool:
-        """Whether all arrays fit together, because those of a file may not."""
-        rows = np.append(self.rows, self.category_rows)
-        sizes = [{x.size for x in part} for part in (self[:5], self[5:7], self[7:9])]
-        return max(map(len, sizes)) == 1 and bool(((rows >= 0) & (rows < self.whole.size)).all())
-
     def between(self, first: int, last: int) -> "Records":
         """Return the records of the reports `first` to `last`, without words."""
         if first == 0 and last >= self.whole.size:
@@ -167,7 +160,7 @@ def sum_by_report(rows: Array, keys: Array, whole: Array) -> None:
 
 
 @kernel
-def parts(reals: Array, values: Array, words: Array, few: Array) -> tuple[Array, ...]:
+def parts_of_reals(reals: Array, values: Array, words: Array, few: Array) -> tuple[Array, ...]:
     """Return magnitudes and last digits of real numbers, and which numbers are short.
 
     The first three arrays are the number, the index into `FINE`, and the value. The last one has

@@ -266,8 +266,8 @@ def result(run: "Run") -> SequentialResult:
 
 def _curved(run: "Run") -> Row:
     """Return what is known of a claim that is a curve."""
-    audit, wealth = run.audit, run.wealth
-    if audit.curve is None:
+    audit, wealth, curve = run.audit, run.wealth, run.audit.curve
+    if curve is None:
         return {}
     band = [] if audit.band is None else audit.band.tolist()
     refuted = wealth.most_won >= math.log(max(len(band), 1) / audit.alpha)
@@ -275,10 +275,10 @@ def _curved(run: "Run") -> Row:
     bounds = [float(np.append(0, DELTAS)[np.argmin([*row, False])]) for row in shown]
     portfolio = next(p for p in wealth.players if isinstance(p, Portfolio))
     return {
-        "curve": audit.curve.described,
-        "mu_lower": wealth.lower if "mu" in audit.curve.parameters else None,
+        "curve": {"kind": curve.kind, **curve.parameters, "lines": curve.grown.size},
+        "mu_lower": wealth.lower if "mu" in curve.parameters else None,
         "tangent": portfolio.tangent(wealth.at or 0),
-        "band": tuple(zip(band, bounds, audit.curve.delta(band).tolist())),
+        "band": tuple(zip(band, bounds, curve.delta(band).tolist())),
     }
 
 

@@ -10,7 +10,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import scipy
-from edges import at_the_edge, changed
+from edges import at_the_edge, changed, mean_factor
 from entry_clients import CORRECT
 
 from ldpkit.auditors import audit
@@ -66,22 +66,7 @@ def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, k, rule, mu, see
     scores = Scores(Counts(k, 1 << 12, size), np.array([epsilon]), delta, rule == "product")
     scores.balance[:] = mu
     c = rng.random((4, scores.balance.shape[0], 2))
-
-    def factor(reports, sides):
-        log = scores.shares + scores.now
-        gained = scores._played(c[list(reports)], np.array(sides), scores.grid, scores.balance, log)
-        total = np.logaddexp.reduce(log + gained[0], axis=(0, 1))
-        assert gained[1][-1] == pytest.approx(float(total[0]), abs=1e-9)
-        return math.exp(total[0])
-
-    if size == 1:
-        mean = sum(laws[x, r] / k * factor([r], [x]) for x in range(k) for r in range(4))
-    else:
-        each = itertools.product(range(4), repeat=k)
-        mean = sum(
-            math.prod(laws[x, r] for x, r in enumerate(rs)) * factor(rs, range(k)) for rs in each
-        )
-    assert mean <= 1 + 1e-9
+    assert mean_factor(scores, c, laws, size == 1) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -261,8 +246,8 @@ def test_trees_see_what_no_column_tells_alone():
     rng = np.random.default_rng(5)
     bits = rng.integers(0, 2, (3, 4000))
     noise = rng.random(4000)
-    _models, held_out = fit(table(*bits, noise), (bits.sum(axis=0) % 2).astype(int))
     sides = bits.sum(axis=0) % 2
+    _models, held_out = fit(table(*bits, noise), sides)
     assert (held_out[np.arange(4000), sides] > 0.5).mean() > 0.95
 
 

@@ -1,6 +1,5 @@
 """Bets on what counts promise: they are fair under the claim, and win where a client breaks it."""
 
-import itertools
 import math
 
 import hypothesis
@@ -8,7 +7,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import scipy
-from edges import at_the_edge
+from edges import at_the_edge, every_round
 from entry_clients import CLEAR, CORRECT, rarely, shares
 
 from ldpkit.sequential import Screen, block_end, read, screen
@@ -76,15 +75,7 @@ def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, k, rule, seed, a
         assert won[0, 0] >= 0 and total[-1] == won[0, 0]
         return won[0, 0]
 
-    def all_rounds():
-        if size == 1:
-            return [([(r, x)], laws[x, r] / k) for x in range(k) for r in range(4)]
-        each = itertools.product(range(4), repeat=k)
-        return [
-            ([*zip(rs, range(k))], math.prod(laws[x, r] for x, r in enumerate(rs))) for rs in each
-        ]
-
-    every = all_rounds()
+    every = [*every_round(laws, size == 1)]
     once = [(drawn, chance, factor(*drawn)) for drawn, chance in every]
     assert sum(chance * now for _, chance, now in once) <= 1 + 1e-12
     for drawn, _, now in once[:: max(1, len(once) // 8)]:
