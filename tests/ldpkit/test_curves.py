@@ -326,23 +326,6 @@ def test_three_inputs_and_recordings(tmp_path):
         assert plan.run()[0].violated
 
 
-def test_an_audit_continues_where_it_was_stopped():
-    plan = SequentialAudit(client(1.2), "learned", curve=curve.gdp(1.0), trials=500, band=[1.0])
-    whole, part = plan.start(4), plan.start(4)
-    whole.go()
-    part.go(trials=217)
-    state = json.loads(json.dumps(part.state()))
-    resumed = plan.start(4, state)
-    resumed.go()
-    assert resumed.result.row()["verdict"] == whole.result.row()["verdict"]
-    assert resumed.result.band == whole.result.band
-    assert resumed.result.tangent == pytest.approx(whole.result.tangent, abs=1e-9)
-    assert resumed.wealth.total == pytest.approx(whole.wealth.total, abs=1e-12)
-    other = SequentialAudit(client(1.2), "learned", curve=curve.gdp(1.1), trials=500, band=[1.0])
-    with pytest.raises(ValueError, match="state must be of the same audit"):
-        other.start(4, state)
-
-
 # --- finite mechanisms ----------------------------------------------------------------------------
 
 MATRIX = [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.3, 0.4, 0.3]]
