@@ -83,24 +83,19 @@ def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, k, rule, seed, a
         assert twice <= now * (1 + 1e-12)
 
 
+SAID = {
+    "dict_70_fields": "field f69", "bits_1024_place_1000": "entry 1,000", "text_place_7": "character 8 of the text",
+    "in_base64": "entry 11 of the base64 bytes of the text", "sign_of_zero": "binary digit 63 of entry 2",
+    "bit_70_of_integer": "binary digit 10 of entry 3 of the 60-bit digits of the report",
+    "member_of_shuffled_objects": "field kind of an entry of field events",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", CLEAR)
-def test_an_input_in_the_clear_is_refuted_soon(name):
+def test_an_input_in_the_clear_is_refuted_soon_and_its_place_is_named(name):
     reports, bets = audit(CLEAR[name], 200)
-    assert reports is not None
-    assert bets.leader(0)[0] < len(STRATEGIES) - 1 and any(words(bets))
-
-
-@pytest.mark.parametrize(
-    "name, said",
-    [
-        ("dict_70_fields", "field f69"), ("bits_1024_place_1000", "entry 1,000"), ("text_place_7", "character 8 of the text"),
-        ("in_base64", "entry 11 of the base64 bytes of the text"), ("sign_of_zero", "binary digit 63 of entry 2"),
-        ("bit_70_of_integer", "binary digit 10 of entry 3 of the 60-bit digits of the report"),
-        ("member_of_shuffled_objects", "field kind of an entry of field events"),
-    ],
-)  # fmt: skip
-def test_the_words_name_the_place(name, said):
-    assert any(said in event for event in words(audit(CLEAR[name], 200)[1]))
+    assert reports is not None and bets.leader(0)[0] < len(STRATEGIES) - 1
+    assert any(SAID.get(name, "") in event for event in words(bets)) and CLEAR.keys() >= SAID.keys()
 
 
 def test_a_rare_leak_is_refuted():
