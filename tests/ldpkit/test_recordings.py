@@ -3,6 +3,7 @@ memory. Whatever is refused is named with its file and its line."""
 
 import json
 import os
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from pyarrow import parquet
 from ldpkit.auditors import audit
 from ldpkit.cli import main
 from ldpkit.mechanisms import ClientError, Program, recorded
-from ldpkit.sequential import Declared
+from ldpkit.sequential import Declared, SequentialAudit
 
 LEAK = Declared(lambda rs: np.array([r == 1 for r in rs]), "it is 1")
 
@@ -128,6 +129,43 @@ def test_what_is_no_report_is_named_with_its_line(name, content, place):
     write("b.jsonl", "0\n" * 10)
     with pytest.raises(ClientError, match=f"^{place}: .* one integer in 0..1 per user, got 7"):
         audit(recorded(write(name, content), "b.jsonl", "value", 1.0, k=2), "tight", until="sure")
+
+
+@pytest.mark.parametrize("ending, mark", [("\n", ""), ("\r\n", "\ufeff")])
+def test_lines_are_audited(ending, mark):
+    names = write("a.jsonl", mark + f"1{ending}" * 300), write("b.jsonl", mark + f"0{ending}" * 200)
+    result = audit(recorded(*names, "any", 1.0), LEAK, until="sure")
+    assert result.violated and (result.counts["tp"], result.counts["fp"]) == (result.reports, 0)
+    kept = audit(recorded(*names, "any", 9.0), LEAK, until="sure")
+    assert kept.reports == 200 and kept.stopped == "no more reports: 100 of a.jsonl had no partner"
+    with pytest.raises(ClientError, match="cannot be asked for more reports"):
+        audit(recorded(*names, "value", 1.0, k=2), trials=1)
+
+
+def test_an_audit_goes_on_where_it_was_kept():
+    draw = np.random.default_rng(1)
+    lines = ["".join(f"{int(x < rate)}\n" for x in draw.random(2000)) for rate in (0.6, 0.4)]
+    names = write("a.jsonl", lines[0]), write("b.jsonl", lines[1])
+    planned = SequentialAudit(recorded(*names, "any", 1.0), LEAK)
+    whole, part = planned.start(), planned.start()
+    whole.go()
+    part.go(trials=345)
+    rest = SequentialAudit(recorded(*names, "any", 1.0), LEAK).start(1, part.state())
+    rest.go()
+    assert rest.rounds == whole.rounds == 2000 and (rest.tracks.counts == whole.tracks.counts).all()
+
+
+def test_long_recordings_are_streamed():
+    """What is held of 30,000 lines does not grow with them: as lines they would be 2.6 MB."""
+    for lines in (100, 30_000):  # the first run imports what both need
+        names = write("a.jsonl", "1\n0\n" * (lines // 2)), write("b.jsonl", "0\n1\n" * (lines // 2))
+        planned = SequentialAudit(recorded(*names, "value", 1.0, k=2), "tight")
+        tracemalloc.start()
+        result = planned.run()[0]
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert result.reports == lines and result.counts["tp"] == result.counts["fp"] == lines // 2
+    assert peak < 2e6
 
 
 def test_tables_are_audited():
