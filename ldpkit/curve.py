@@ -93,11 +93,6 @@ class Curve:
         """Slopes ``e^epsilon`` of the lines, and their deltas."""
         return [self.grown.tolist(), self.deltas.tolist()]
 
-    @property
-    def described(self) -> Row:
-        """Kind, parameters and number of lines, for JSON."""
-        return {"kind": self.kind, **self.parameters, "lines": self.grown.size}
-
     def __str__(self) -> str:
         given = ", ".join(f"{name} = {value:g}" for name, value in self.parameters.items())
         return f"{self.kind}({given})" if given else f"{self.kind} of {self.grown.size} lines"

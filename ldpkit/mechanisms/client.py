@@ -79,17 +79,6 @@ def named(path: str, **parameters: Word) -> "Client":
     return Client(load(path), name=path, **parameters)
 
 
-def _inputs(values: Sequence[Input]) -> tuple[Input, ...]:
-    """Return inputs of any type as a tuple, after checking that they differ."""
-    given = tuple(checks.instance("values", values, (list, tuple, range, np.ndarray), "a list"))
-    for i, value in enumerate(given):
-        checks.need(
-            not any(np.array_equal(value, other) for other in given[:i]),
-            f"values must differ, got {value!r} twice",
-        )
-    return given
-
-
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")  # in a repr; it differs from process to process
 _MESSAGE_LENGTH = 200  # characters of an error's message in a report
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -139,7 +128,13 @@ class Client(LocalRandomizer):
         checks.one_of("on_error", self.on_error, ON_ERROR if self.report == "any" else ON_ERROR[:1])
         if self.values is not None:
             checks.one_of("report", self.report, ["any"])
-            values = _inputs(self.values)
+            lists = list, tuple, range, np.ndarray
+            values = tuple(checks.instance("values", self.values, lists, "a list"))
+            for i, value in enumerate(values):
+                checks.need(
+                    not any(np.array_equal(value, other) for other in values[:i]),
+                    f"values must differ, got {value!r} twice",
+                )
             checks.need(
                 self.k in (0, len(values)),
                 f"k must be left out if values are given, got {self.k!r}",

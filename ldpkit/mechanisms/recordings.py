@@ -86,26 +86,23 @@ class Recordings(Client):
             rest = [len(rows) - paired + sum(1 for _ in r) for rows, r in zip(both_rows, readers)]
             self.__dict__["left"] = rest
         self.__dict__["at"] = at + paired
-        return [self._checked(p, at, rows[:paired]) for p, rows in zip(self.paths, both_rows)]
+        return [self._read(rows[:paired]) for rows in both_rows]
 
-    def _checked(self, path: Path, at: int, rows: list[Any]) -> Reports:
-        """Return the reports in `rows`, which follow the first `at` reports of a file; an error
-        names the line."""
+    def _read(self, placed: list[Any]) -> Reports:
+        """Return reports, which are given with their places in a file; an error names the place."""
         try:
-            return self._read(rows)
+            rows = [row for _, row in placed]
+            if self.fields or self.ignore:
+                rows = [self._named(row) for row in rows]
+            if self.report != "any":  # a table's row of several columns is a list
+                rows = [[*row.values()] if isinstance(row, dict) else row for row in rows]
+            return self._checked_reports(rows) if rows else np.empty(0, object)
         except ClientError as error:
-            if len(rows) == 1:
-                raise ClientError(f"{_place(path, at + 1)}: {error}") from None
-            for number, row in enumerate(rows):
-                self._checked(path, at + number, [row])
+            if len(placed) == 1:
+                raise ClientError(f"{placed[0][0]}: {error}") from None
+            for one in placed:
+                self._read([one])
             raise
-
-    def _read(self, rows: list[Any]) -> Reports:
-        if self.fields or self.ignore:
-            rows = [self._named(row) for row in rows]
-        if self.report != "any":  # a table's row of several columns is a list
-            rows = [[*row.values()] if isinstance(row, dict) else row for row in rows]
-        return self._checked_reports(rows) if rows else np.empty(0, object)
 
     def _named(self, row: Any) -> Any:
         """Return a report without the fields that do not count."""
@@ -116,7 +113,7 @@ class Recordings(Client):
     def _begin(self, path: Path) -> list[dict[str, Any]]:
         """Return those of the first reports of a file that have named fields."""
         rows = itertools.islice(READERS[_suffix(path)](path), 1, 1 + _BATCH)
-        return [row for row in rows if isinstance(row, dict)]
+        return [row for _, row in rows if isinstance(row, dict)]
 
     def clock(self, event: str) -> str:
         """Return a sentence if an event in words is about a field that looks like a clock.
@@ -206,13 +203,6 @@ def _suffix(path: Path) -> str:
     return path.suffixes[-2] if path.suffix == ".gz" and len(path.suffixes) > 1 else path.suffix
 
 
-def _place(path: Path, number: int) -> str:
-    """Describe the place of the report with this number, for error messages."""
-    suffix = _suffix(path)
-    at = number + (suffix == ".csv")  # after the line of the header
-    return f"{'row' if suffix == '.parquet' else 'line'} {at} of {path}"
-
-
 def _text(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the lines of a file, each with its place in words."""
     opened: Any = gzip.open if path.suffix == ".gz" else open
@@ -234,7 +224,7 @@ def _lines(path: Path) -> Iterator[Any]:
     yield None
     for where, line in _text(path):
         try:
-            yield parsed(line)
+            yield where, parsed(line)
         except ValueError as error:
             problem = f"is not JSON ({error}): {line[:60]!r}" if line.strip() else "is empty"
             cut = "" if line.endswith("\n") else "; was the file cut off?"
@@ -258,7 +248,7 @@ def _table(path: Path) -> Iterator[Any]:
             ClientError,
         )
         try:
-            yield _row(header, [_entry(text) for text in row])
+            yield where, _row(header, [_entry(text) for text in row])
         except ValueError as error:
             raise ClientError(f"{where} cannot be read: {error}") from None
     if header is None:
@@ -278,7 +268,7 @@ def _parquet(path: Path) -> Iterator[Any]:
             for batch in file.iter_batches(_at_once(file.metadata, path)):
                 for row in batch.to_pylist():
                     number += 1
-                    yield _row(header, [*row.values()])
+                    yield f"row {number} of {path}", _row(header, [*row.values()])
     except ClientError:
         raise
     except (OSError, ValueError, ArrowException) as error:
@@ -338,4 +328,4 @@ def _entry(text: str) -> Any:
 
 READERS = {".jsonl": _lines, ".json": _lines, ".csv": _table, ".parquet": _parquet}
 """Readers of recordings by the suffix of the file's name; a reader yields the names of the columns
-(``None`` if there are none), and then the reports."""
+(``None`` if there are none), and then each report with its place in words."""

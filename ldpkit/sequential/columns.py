@@ -15,26 +15,33 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from ..jit import kernel
 from ..reports.anything import plain, rows
 from ..types import Array
-from .records import (  # fmt: skip
+from .records import (
+    COUPLE,
+    COUPLED,
+    FINE,
     INTEGER,
     NONE,
     ODD,
     REAL,
     ROOT,
     TRUTH,
+    WHOLE,
     Places,
     Records,
-    Writer,
     alone,
     chained,
+    couples,
+    listed,
+    mix_all,
+    parts_of_reals,
+    sum_by_report,
     token,
 )
 
@@ -46,8 +53,12 @@ _CODES: dict[type, int] = {
     int: INTEGER, float: REAL, bool: TRUTH, str: _TEXT, list: _LIST, tuple: _LIST, dict: _TABLE,
     type(None): _NULL,
 }  # fmt: skip
-_ENTRY, _CHARACTER, _COUPLE, _STEP = (i << 48 for i in range(1, 5))  # plus a place: a token
-_TAIL, _COUPLED, _STEPPED = 16, 12, 256  # last characters; most entries of lists of bits, of reals
+_ENTRY, _CHARACTER, _STEP = 1 << 48, 2 << 48, 4 << 48  # plus a place: a token
+_TAIL, _STEPPED = 16, 256  # last characters; most entries of a list of reals with steps
+_FEW, _TURN = 64, 16  # of reports with more numbers, last digits are read every 16th round
+_FINE_TOKENS, _WHOLE_TOKENS = (
+    np.array([token("\0" + what) for what in words], U) for words in (FINE, WHOLE)
+)
 _SHOWN, _LARGEST = 60, float(np.finfo(float).max)  # characters; of a real number
 
 
@@ -105,8 +116,62 @@ def _sizes(values: list[Any]) -> Array:
     return np.fromiter(map(len, values), np.int64, len(values))
 
 
-class _Reader(Writer):
-    """Writer that reads the entries of reports, all of one depth and type at once."""
+class _Reader:
+    """Reader of reports, which records all entries of one depth and type at once.
+
+    Parameters
+    ----------
+    reports : int
+        Number of reports.
+    name : str or None
+        A single report in words, so that words of its paths and categories are kept.
+    """
+
+    def __init__(self, reports: int, name: str | None) -> None:
+        self.reports = reports
+        kinds: Any = int, U, U, int, float, U
+        self._numbers = [tuple(np.empty(0, kind) for kind in kinds)]
+        self._categories: list[tuple[Array, Array]] = []
+        self.names = None if name is None else {int(ROOT): name, 0: "nothing"}
+        self.events: dict[int, str] = {}
+
+    # --- records
+
+    def step(self, paths: Array, tokens: Any, what: Callable[[int], str]) -> Array:
+        """Return paths that are longer by one token each; `what` names the part."""
+        longer: Array = mix_all(paths, np.full(paths.shape, tokens, U))
+        if self.names is not None:
+            for i, (old, new) in enumerate(zip(paths.tolist(), longer.tolist())):
+                whole = self.names[old]
+                top = old == int(ROOT) and what(i).startswith(("entry ", "field "))
+                self.names[new] = what(i) if top else f"{what(i)} of {whole}"
+        return longer
+
+    def part(self, paths: Array, what: str) -> Array:
+        """Return paths that are longer by the name of a part."""
+        return self.step(paths, token("\0" + what), lambda i: what)
+
+    def category(self, of: Array, paths: Array, values: Array, shown: Callable[[int], str]) -> None:
+        """Record categories; `shown` returns a value in words."""
+        keys = mix_all(paths, values)
+        self._categories.append((of, keys))
+        if self.names is not None:
+            for i, (path, key) in enumerate(zip(paths.tolist(), keys.tolist())):
+                self.events[key] = f"{self.names[path]} is {shown(i)}"
+
+    def number(self, at: Places, types: Any, values: Array, words: Array) -> None:
+        """Record numbers."""
+        self._numbers.append((*at, np.broadcast_to(types, values.shape), values, words))
+
+    def real(self, of: Array, paths: Array, values: Array) -> None:
+        """Record computed numbers that are not entries of a list, as integers if they are whole."""
+        x = values.astype(float)
+        whole = (x == np.floor(x)) & (abs(x) < 2**62)
+        types = np.where(whole, INTEGER, np.where(np.isfinite(x), REAL, ODD))
+        words = np.where(whole, np.where(whole, x, 0).astype(np.int64).view(U), x.view(U))
+        self.number(alone(of, paths), types, x, words)
+
+    # --- entries by type
 
     def deeper(self, at: Places, values: list[Any], codes: Array | None = None) -> None:
         """Read entries later, with all others of their depth."""
@@ -114,7 +179,8 @@ class _Reader(Writer):
 
     def read(self, at: Places, values: list[Any]) -> None:
         """Read entries, and all that is inside of them."""
-        kinds = self.texts, self.lists, self.tables, self.nulls
+        kinds: list[Any] = [functools.partial(self.numbers, code=code) for code in range(_TEXT)]
+        kinds += [self.texts, self.lists, self.tables, self.nulls]
         self._deeper = [(at, _coded(values), values)]
         while self._deeper:
             places, codes, parts = zip(*self._deeper)
@@ -122,11 +188,7 @@ class _Reader(Writer):
             known, values = np.concatenate(codes), [*itertools.chain.from_iterable(parts)]
             for code in np.flatnonzero(np.bincount(known)).tolist():
                 some = np.flatnonzero(known == code)
-                own = at.at(some), _picked(values, some)
-                if code <= TRUTH:
-                    self.numbers(*own, code)
-                else:
-                    kinds[code - _TEXT](*own)
+                kinds[code](at.at(some), _picked(values, some))
 
     def numbers(self, at: Places, values: Any, code: int) -> None:
         """Record numbers of one type; integers beyond 64 bits are read later, in parts."""
@@ -224,20 +286,20 @@ class _Reader(Writer):
         some = np.flatnonzero(numeric)
         whole = self.step(
             np.tile(paths[some], 7), np.repeat(_WHOLE_TOKENS, some.size),
-            lambda i: _AS_WHOLE[i // some.size],
+            lambda i: WHOLE[i // some.size],
         )  # fmt: skip
-        self.real(np.tile(of[some], 7), whole, _listed(x, ends, sizes, some).ravel())
+        self.real(np.tile(of[some], 7), whole, listed(x, ends, sizes, some).ravel())
         near = numeric & (sizes <= _STEPPED) & lists(x != np.floor(x))
         later = np.flatnonzero((place > 0) & near[which])
         steps = self.step(
             paths[which[later]], place[later] + _STEP, lambda i: f"step {place[later[i]]}"
         )
         self.real(of[which[later]], steps, x[later] - x[later - 1])
-        short = np.flatnonzero(numeric & bits & (sizes <= _COUPLED))
-        own, tokens, differ = _couples(x, ends, sizes, short)
+        short = np.flatnonzero(numeric & bits & (sizes <= COUPLED))
+        own, tokens, differ = couples(x, ends, sizes, short)
 
         def related(i: int) -> str:
-            last, gap = divmod(int(tokens[i]) - _COUPLE, _COUPLED)
+            last, gap = divmod(int(tokens[i]) - COUPLE, COUPLED)
             return f"the relation of entries {last - gap + 1} and {last + 1}"
 
         pair = self.step(paths[own], tokens, related)
@@ -267,6 +329,44 @@ class _Reader(Writer):
     def nulls(self, at: Places, values: list[None]) -> None:
         """Record missing values."""
         self.category(at.of, at.paths, np.zeros(len(values), U), lambda i: "null")
+
+    # --- the whole
+
+    def finished(self, first: int, size: int) -> Records:
+        """Return all records, with those that are derived from the numbers."""
+        every, root = np.arange(self.reports), np.full(self.reports, ROOT)
+        rows, paths, stars, types, values, words = map(np.concatenate, zip(*self._numbers))
+        few = np.bincount(rows, minlength=self.reports) <= _FEW
+        few |= (first + every) // size % _TURN == 0  # the same for all inputs of a round
+        reals = np.flatnonzero((types == REAL) & (values != 0))
+        at, marks, fine, short = parts_of_reals(reals, values, words, few[rows])
+        longer = self.step(paths[at], _FINE_TOKENS[marks], lambda i: FINE[marks[i]])
+        ends = (marks < 2) & few[rows[at]]
+        self.real(rows[at[ends]], longer[ends], fine[ends])
+        other = np.flatnonzero(~ends)
+        self.category(
+            rows[at[other]], longer[other], fine[other].view(U), lambda i: str(fine[other[i]])
+        )
+        rows, paths, stars, types, values, words = map(np.concatenate, zip(*self._numbers))
+
+        def shown(i: int) -> str:
+            if types[i] in (REAL, ODD):
+                return repr(float(values[i]))
+            if self.names and self.names[int(paths[i])].startswith("character "):
+                return repr(chr(int(words[i])))
+            return str(bool(words[i]) if types[i] == TRUTH else int(words[i].view(np.int64)))
+
+        exact = mix_all(words, types.astype(U))
+        self.category(rows, paths, exact, shown)
+        some = np.flatnonzero(stars[: short.size] * short != 0)
+        self.category(rows[some], stars[some], exact[some], lambda i: shown(some[i]))
+        whole = np.zeros(self.reports, U)
+        for of, keys in self._categories:  # a sum, because it does not depend on their order
+            sum_by_report(of, keys, whole)
+        self.category(every, self.part(root, "the whole"), whole, lambda i: "this very report")
+        category_rows, keys = map(np.concatenate, zip(*self._categories))
+        own = rows, paths, types, values, words, category_rows, keys, whole, every
+        return Records(*own, self.names or {}, self.events)
 
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
@@ -303,46 +403,3 @@ def decoded(text: str) -> list[tuple[str, Any]]:
 
 
 _remembered = functools.lru_cache(1 << 12)(decoded)  # for short texts, which often repeat
-
-
-_AS_WHOLE = (
-    "the sum", "the maximum", "the place of the maximum", "the minimum", "the place of the minimum",
-    "the number of zeros at the end", "the number of ascents",
-)  # fmt: skip
-_WHOLE_TOKENS = np.array([token("\0" + what) for what in _AS_WHOLE], U)
-
-
-@kernel
-def _couples(x: Array, ends: Array, sizes: Array, lists: Array) -> tuple[Array, Array, Array]:
-    """Return the list, the token and the inequality of each couple of entries of some lists."""
-    many = 0
-    for i in lists:
-        many += sizes[i] * (sizes[i] - 1) // 2
-    own, n = np.empty(many, np.int64), 0
-    tokens, differ = np.empty(many, np.uint64), np.empty(many, np.uint64)
-    for gap in range(1, _COUPLED):
-        for i in lists:
-            for last in range(gap, sizes[i]):
-                at = ends[i] - sizes[i] + last
-                own[n], tokens[n] = i, np.uint64(_COUPLE + last * _COUPLED + gap)
-                differ[n], n = x[at] != x[at - gap], n + 1
-    return own, tokens, differ
-
-
-@kernel
-def _listed(x: Array, ends: Array, sizes: Array, lists: Array) -> Array:
-    """Return the seven numbers of `_AS_WHOLE` for some lists, float array (7, lists)."""
-    out = np.zeros((7, lists.size))
-    for i in range(lists.size):
-        b = ends[lists[i]]
-        a = b - sizes[lists[i]]
-        high, low, last = a, a, a - 1
-        for j in range(a, b):
-            out[0, i] += x[j]
-            high = j if x[j] > x[high] else high
-            low = j if x[j] < x[low] else low
-            last = j if x[j] != 0 else last
-            out[6, i] += j > a and x[j] > x[j - 1]
-        out[1, i], out[2, i], out[3, i], out[4, i] = x[high], high - a, x[low], low - a
-        out[5, i] = b - 1 - last
-    return out

@@ -199,16 +199,17 @@ class Counts:
                 offer(best, kind, i, float(j), hits, seen, math.exp(epsilon), delta, scratch)
         return Ranking(best, np.array([2 * used**2, 0]), seen)
 
-    def choose(self, chosen: Iterable[tuple[Array, int, int]]) -> None:
+    def choose(self, chosen: Iterable[Array]) -> None:
         """Set the events to find in the next reports.
 
-        They are rows of `Ranking.events`, each with the question and the number of the strategy
-        that bets on it.
+        They are rows of `Ranking.events`, to which the question and the number of the strategy that
+        bets on it are added.
         """
         merged: dict[tuple[int, int, float], Array] = {}
-        for row, question, strategy in chosen:
-            key = int(row[1]), int(row[2]), float(row[3])
-            merged.setdefault(key, np.zeros(self.inputs, np.uint16))[question] |= 1 << strategy
+        for row in chosen:
+            key, question = (int(row[1]), int(row[2]), float(row[3])), int(row[-2])
+            bits = merged.setdefault(key, np.zeros(self.inputs, np.uint16))
+            bits[question] |= 1 << int(row[-1])
         self._masks = np.array([np.zeros(self.inputs), *merged.values()], np.uint16)
         self.table.marks[self._bet_on] = 0
         self._bet_on = [place for kind, place, _ in merged if kind == CATEGORY]

@@ -29,7 +29,7 @@ from .columns import read
 from .events import IDLE, SHARE, Accepted, Event, Source, Tracks, happened
 from .players import Kept, Wealth, grid
 from .portfolio import Portfolio
-from .result import SequentialResult, result
+from .result import SequentialResult, bets, result
 from .scores import Scores
 from .screen import Screen
 
@@ -176,6 +176,7 @@ class Run(Kept):
             won, self.repeated = same_seed(self.mechanism, audit.inputs, goal)
             self.wealth.won = won + math.log(SHARE) if won >= goal else -math.inf
         self.stopped = self._why(budget, watched) or ("not valid" if self.repeated else "")
+        end = begun + (math.inf if audit.max_time is None else audit.max_time)
         with Progress(
             budget * size, "reports", self.mechanism.name, start=self.rounds * size
         ) as progress:
@@ -188,10 +189,8 @@ class Run(Kept):
                 progress.say(self.summary())  # an interrupt may print it at any moment
                 progress.add(used * size)
                 yield self.rounds
-                self.stopped = self._why(budget, watched)
-                limit = math.inf if audit.max_time is None else audit.max_time
-                if time.perf_counter() - begun >= limit and not self.stopped:
-                    self.stopped = "time is up"
+                late = "time is up" if time.perf_counter() >= end else ""
+                self.stopped = self._why(budget, watched) or late
 
     def summary(self) -> str:
         """Return bound and e-value so far, in a few words."""
@@ -237,7 +236,11 @@ class Run(Kept):
             at += self.wealth.bet(part.stop - at, watched)
         self.asked += np.bincount(chosen[first:at].ravel(), minlength=self.asked.size)
         if self.rounds == end:
-            self._learn()
+            self.trajectory.append((self.rounds // self.cycle, self.wealth.log, self.wealth.lower))
+            if self.tracks:
+                self.tracks.share()
+                for track in [t for t, known in enumerate(self.rates) if known is None]:
+                    self.tracks.believe(track, careful(*self.tracks.hits(track)))
         return at - first
 
     def _draw(self, n: int, start: int, rng: np.random.Generator) -> tuple[Array, Any]:
@@ -303,14 +306,6 @@ class Run(Kept):
             if player is not self.tracks:
                 player.see(records, given, chosen[part].ravel())
 
-    def _learn(self) -> None:
-        """End a block of the tracks: share their wealth anew, and learn rates of their events."""
-        self.trajectory.append((self.rounds // self.cycle, self.wealth.log, self.wealth.lower))
-        if self.tracks:
-            self.tracks.share()
-            for track in [t for t, known in enumerate(self.rates) if known is None]:
-                self.tracks.believe(track, careful(*self.tracks.hits(track)))
-
     # --- what is known ----------------------------------------------------------------------------
 
     @property
@@ -325,12 +320,7 @@ class Run(Kept):
         If the bets on all entries together have won most, it is the best single entry. It is
         ``None`` if nothing was bet on yet.
         """
-        best = int(np.argmax(self.wealth.each)) - len(self.events)
-        if best < 0:
-            return self.events[best]
-        player = self.wealth.players[best + bool(self.events)]
-        found = (player if player in self.screens else self.screens[0]).leading()
-        return None if found is None else found[0]
+        return bets(self)[int(np.argmax(self.wealth.each))][0]
 
     # --- to be continued --------------------------------------------------------------------------
 

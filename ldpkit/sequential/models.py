@@ -106,8 +106,8 @@ def _fits(table: Array, sides: Array, inputs: int) -> Iterator[Fit]:
     for i in few[:_TABLES]:
         yield functools.partial(_tabled, i, values[i])
     real = [i for i, known in enumerate(values[:-1]) if known.size > _FEW]
-    centred = _remembering(functools.partial(_centred, real), 3)
-    standard = _remembering(_standard, 3)
+    centred = _remembering(functools.partial(_scaled, real, True), 3)
+    standard = _remembering(functools.partial(_scaled, slice(-1), False), 3)
     for power in (1, 2) if 0 < len(real) <= _SMOOTH else ():
         yield functools.partial(_linear, 0.5, centred, power)
     for ridge in _RIDGES if len(values) > 2 else ():
@@ -162,38 +162,30 @@ def _remembering(function: Callable[[Array], Any], most: int) -> Callable[[Array
     return remembered
 
 
-def _standard(table: Array) -> Change:
-    """Return a function that standardises columns and adds indicators of missing numbers.
+def _scaled(columns: Any, robust: bool, table: Array) -> Change:
+    """Return a function that takes columns as distances from their middle, in spreads.
 
-    Missing numbers become 0. Mean and standard deviation are those of `table`.
+    Missing numbers become 0. If `robust`, middle and spread are those of medians. Otherwise they
+    are mean and standard deviation, and indicators of missing numbers are added.
     """
-    table = table[:, :-1]
-    missing = np.isnan(table)
-    clipped, many = np.clip(table, -_FAR, _FAR), np.maximum((~missing).sum(axis=0), 1)
-    middle = np.where(missing, 0, clipped).sum(axis=0) / many
-    spread = np.sqrt((np.where(missing, 0, clipped - middle) ** 2).sum(axis=0) / many)
-    spread[spread == 0], some = 1, missing.any(axis=0)
+    x, missing = np.clip(table[:, columns], -_FAR, _FAR), np.isnan(table[:, columns])
+    if robust:
+        middle = np.nanmedian(x, axis=0)
+        spread = np.maximum(np.nanmedian(np.abs(x - middle), axis=0) * 1.5, 1e-290)
+    else:
+        many = np.maximum((~missing).sum(axis=0), 1)
+        middle = np.where(missing, 0, x).sum(axis=0) / many
+        spread = np.sqrt((np.where(missing, 0, x - middle) ** 2).sum(axis=0) / many)
+        spread[spread == 0] = 1
 
-    def standard(table: Array) -> Array:
-        table = table[:, :-1]
-        z = np.clip((np.clip(table, -_FAR, _FAR) - middle) / spread, -20, 20)
-        return np.column_stack([np.nan_to_num(z), np.isnan(table[:, some])])
-
-    return _remembering(standard, 2)
-
-
-def _centred(columns: list[int], table: Array) -> Change:
-    """Return a function that takes a few columns as distances from the median, in spreads."""
-    x = np.clip(table[:, columns], -_FAR, _FAR)
-    middle = np.nanmedian(x, axis=0)
-    spread = np.maximum(np.nanmedian(np.abs(x - middle), axis=0) * 1.5, 1e-290)
-
-    def centred(table: Array) -> Array:
+    def scaled(table: Array) -> Array:
         with np.errstate(over="ignore"):
-            far = (np.clip(table[:, columns], -_FAR, _FAR) - middle) / spread
-        return np.clip(np.nan_to_num(far), -20, 20)
+            z = np.clip((np.clip(table[:, columns], -_FAR, _FAR) - middle) / spread, -20, 20)
+        z = np.nan_to_num(z)
+        some = np.isnan(table[:, columns][:, missing.any(axis=0)])
+        return z if robust else np.column_stack([z, some])
 
-    return _remembering(centred, 2)
+    return _remembering(scaled, 2)
 
 
 def _linear(

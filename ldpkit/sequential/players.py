@@ -34,7 +34,7 @@ _MOST = 1e15  # no audit reaches such a logarithm of wealth
 _LARGEST = 2**29  # largest number of bytes of all arrays of a state
 
 
-class Kept:
+class Kept(ABC):
     """An object whose state JSON can hold, so that another process continues from it.
 
     A subclass names its arrays and numbers; an array in `_GROWN` may have any number of rows.
@@ -83,9 +83,9 @@ class Kept:
         """Return an array or number of the state."""
         return attrgetter(name)(self)
 
+    @abstractmethod
     def _sound(self) -> bool:
         """Return whether all numbers of the state are in range."""
-        return True
 
 
 def _unpacked(text: str) -> dict[str, Array]:
@@ -99,7 +99,7 @@ def _unpacked(text: str) -> dict[str, Array]:
         raise ValueError(f"state must hold arrays, got {error}") from None
 
 
-class Player(Kept, ABC):
+class Player(Kept):
     """Wealth of several bets against every claim of a list.
 
     A player sees the next rounds, bets on them, and keeps the bet. Instead of keeping a bet it may
@@ -296,8 +296,8 @@ class Wealth(Kept):
         self.players = [player for _, player in players]
         self.dealt = np.log([share for share, _ in players])
         self.couple = 2 if any(player.late for player in self.players) else 1
-        self.most_won = np.full(self.grid.size, -math.inf)
-        self._weigh()
+        self.total = self._mixed([player.log for player in self.players])
+        self.most_won = self.total.copy()
 
     def bet(self, n: int, watched: bool = True) -> int:
         """Bet on the next n rounds, which all players have seen, until the claim is rejected.
@@ -327,7 +327,8 @@ class Wealth(Kept):
         self.rounds += used
         if self.rounds % self.couple:
             return used
-        self._weigh()
+        self.total = self._mixed([player.log for player in self.players])
+        self.most_won = np.maximum(self.most_won, self.total)
         now = float(self.total[self.at]) if self.at is not None else -math.inf
         if not self.refuted and math.exp(min(now, 700)) >= self.enough:
             self.won = now
@@ -337,10 +338,6 @@ class Wealth(Kept):
     def _mixed(self, parts: Any) -> Array:
         """Return the logarithm of the wealth of all players from those of each."""
         return np.asarray(np.logaddexp.reduce(self.dealt[:, None] + parts, axis=0))
-
-    def _weigh(self) -> None:
-        self.total = self._mixed([player.log for player in self.players])
-        self.most_won = np.maximum(self.most_won, self.total)
 
     # --- conclusions ------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ position. The star path 0 means that there is none.
 import functools
 import hashlib
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ from ..jit import kernel
 from ..types import Array
 
 __all__ = [
-    "INTEGER", "REAL", "TRUTH", "ODD", "NONE", "ROOT", "TYPES", "Places", "Records", "Writer",
-    "alone", "chained", "mix", "token",
+    "COUPLE", "COUPLED", "FINE", "INTEGER", "REAL", "TRUTH", "ODD", "NONE", "ROOT", "TYPES",
+    "WHOLE", "Places", "Records", "alone", "chained", "couples", "listed", "mix", "mix_all",
+    "parts_of_reals", "sum_by_report", "token",
 ]  # fmt: skip
 
 U = np.uint64
@@ -34,12 +35,18 @@ ROOT, NONE = U(0x1234567), U(0)
 _GOLD, _ODD1, _ODD2 = U(0x9E3779B97F4A7C15), U(0xBF58476D1CE4E5B9), U(0x94D049BB133111EB)
 _S27, _S30, _S31, _S48, _S52 = U(27), U(30), U(31), U(48), U(52)
 _ONE, _TOP = U(1), U(2047)
-_FEW, _TURN = 64, 16  # of reports with more numbers, last digits are read every 16th round
 _TENS = 10.0 ** np.arange(9)
-_FINE = (
+FINE = (
     "the binary exponent", "the exponent of the last bit", "the zeros at the end of the mantissa",
     "the number of decimals", "the leading 16 bits",
 )  # fmt: skip
+"""Parts of a real number."""
+WHOLE = (
+    "the sum", "the maximum", "the place of the maximum", "the minimum", "the place of the minimum",
+    "the number of zeros at the end", "the number of ascents",
+)  # fmt: skip
+"""Parts of a list of numbers."""
+COUPLE, COUPLED = 3 << 48, 12  # token of the first couple; most entries of a list with couples
 
 
 # --- hashes ---------------------------------------------------------------------------------------
@@ -53,7 +60,8 @@ def mix(state: Any, token: Any) -> Any:
 
 
 @kernel
-def _mix_all(states: Array, tokens: Array) -> Array:
+def mix_all(states: Array, tokens: Array) -> Array:
+    """Return the next hash of several chains."""
     out = np.empty(states.size, np.uint64)
     for i in range(out.size):
         out[i] = mix(states[i], tokens[i])
@@ -104,13 +112,6 @@ class Records(
         Words for paths and for categories; empty if they are not kept.
     """
 
-    @property
-    def sound(self) -> bool:
-        """Whether all arrays fit together, because those of a file may not."""
-        rows = np.append(self.rows, self.category_rows)
-        sizes = [{x.size for x in part} for part in (self[:5], self[5:7], self[7:9])]
-        return max(map(len, sizes)) == 1 and bool(((rows >= 0) & (rows < self.whole.size)).all())
-
     def between(self, first: int, last: int) -> "Records":
         """Return the records of the reports `first` to `last`, without words."""
         if first == 0 and last >= self.whole.size:
@@ -151,103 +152,18 @@ def alone(of: Array, paths: Array) -> Places:
     return Places(of, paths, np.full(of.size, NONE))
 
 
-class Writer:
-    """Writer of the records of so many reports; a single one may have a `name` in words."""
-
-    def __init__(self, reports: int, name: str | None = None) -> None:
-        self.reports = reports
-        self._numbers: list[tuple[Array, ...]] = []
-        self._categories: list[tuple[Array, Array]] = []
-        self.names = None if name is None else {int(ROOT): name, 0: "nothing"}
-        self.events: dict[int, str] = {}
-
-    def step(self, paths: Array, tokens: Any, what: Callable[[int], str]) -> Array:
-        """Return paths that are longer by one token each; `what` names the part."""
-        longer: Array = _mix_all(paths, np.full(paths.shape, tokens, U))
-        if self.names is not None:
-            for i, (old, new) in enumerate(zip(paths.tolist(), longer.tolist())):
-                whole = self.names[old]
-                top = old == int(ROOT) and what(i).startswith(("entry ", "field "))
-                self.names[new] = what(i) if top else f"{what(i)} of {whole}"
-        return longer
-
-    def part(self, paths: Array, what: str) -> Array:
-        """Return paths that are longer by the name of a part."""
-        return self.step(paths, token("\0" + what), lambda i: what)
-
-    def category(self, of: Array, paths: Array, values: Array, shown: Callable[[int], str]) -> None:
-        """Record categories; `shown` returns a value in words."""
-        keys = _mix_all(paths, values)
-        self._categories.append((of, keys))
-        if self.names is not None:
-            for i, (path, key) in enumerate(zip(paths.tolist(), keys.tolist())):
-                self.events[key] = f"{self.names[path]} is {shown(i)}"
-
-    def number(self, at: Places, types: Any, values: Array, words: Array) -> None:
-        """Record numbers."""
-        self._numbers.append((*at, np.broadcast_to(types, values.shape), values, words))
-
-    def real(self, of: Array, paths: Array, values: Array) -> None:
-        """Record computed numbers that are not entries of a list, as integers if they are whole."""
-        x = values.astype(float)
-        whole = (x == np.floor(x)) & (abs(x) < 2**62)
-        types = np.where(whole, INTEGER, np.where(np.isfinite(x), REAL, ODD))
-        words = np.where(whole, np.where(whole, x, 0).astype(np.int64).view(U), x.view(U))
-        self.number(alone(of, paths), types, x, words)
-
-    def finished(self, first: int, size: int) -> Records:
-        """Return all records, with those that are derived from the numbers."""
-        every, root = np.arange(self.reports), np.full(self.reports, ROOT)
-        rows, paths, stars, types, values, words = self._joined()
-        few = np.bincount(rows, minlength=self.reports) <= _FEW
-        few |= (first + every) // size % _TURN == 0  # the same for all inputs of a round
-        reals = np.flatnonzero((types == REAL) & (values != 0))
-        at, marks, fine, short = _fine(reals, values, words, few[rows])
-        tokens = np.array([token("\0" + what) for what in _FINE], U)
-        longer = self.step(paths[at], tokens[marks], lambda i: _FINE[marks[i]])
-        ends = (marks < 2) & few[rows[at]]
-        self.real(rows[at[ends]], longer[ends], fine[ends])
-        other = np.flatnonzero(~ends)
-        self.category(
-            rows[at[other]], longer[other], fine[other].view(U), lambda i: str(fine[other[i]])
-        )
-        rows, paths, stars, types, values, words = self._joined()
-
-        def shown(i: int) -> str:
-            if types[i] in (REAL, ODD):
-                return repr(float(values[i]))
-            if self.names and self.names[int(paths[i])].startswith("character "):
-                return repr(chr(int(words[i])))
-            return str(bool(words[i]) if types[i] == TRUTH else int(words[i].view(np.int64)))
-
-        exact = _mix_all(words, types.astype(U))
-        self.category(rows, paths, exact, shown)
-        some = np.flatnonzero(stars[: short.size] * short != 0)
-        self.category(rows[some], stars[some], exact[some], lambda i: shown(some[i]))
-        whole = np.zeros(self.reports, U)
-        for of, keys in self._categories:  # a sum, because it does not depend on their order
-            _add(of, keys, whole)
-        self.category(every, self.part(root, "the whole"), whole, lambda i: "this very report")
-        category_rows, keys = map(np.concatenate, zip(*self._categories))
-        own = rows, paths, types, values, words, category_rows, keys, whole, every
-        return Records(*own, self.names or {}, self.events)
-
-    def _joined(self) -> list[Array]:
-        empty = [np.empty(0, kind) for kind in (int, U, U, int, float, U)]
-        return [np.concatenate(part) for part in zip(empty, *self._numbers)]
-
-
 @kernel
-def _add(rows: Array, keys: Array, whole: Array) -> None:
+def sum_by_report(rows: Array, keys: Array, whole: Array) -> None:
+    """Add hashes to those of the reports of which they are a part."""
     for i in range(rows.size):  # several times as fast as `numpy.add.at`
         whole[rows[i]] += keys[i]
 
 
 @kernel
-def _fine(reals: Array, values: Array, words: Array, few: Array) -> tuple[Array, ...]:
+def parts_of_reals(reals: Array, values: Array, words: Array, few: Array) -> tuple[Array, ...]:
     """Return magnitudes and last digits of real numbers, and which numbers are short.
 
-    The first three arrays are the number, the index into `_FINE`, and the value. The last one has
+    The first three arrays are the number, the index into `FINE`, and the value. The last one has
     one truth for each number: whether it has so few digits that the same number may occur again.
     """
     at, marks = np.empty(5 * reals.size, np.int64), np.empty(5 * reals.size, np.int64)
@@ -267,3 +183,39 @@ def _fine(reals: Array, values: Array, words: Array, few: Array) -> tuple[Array,
         for mark in range(5 if few[i] else 2):
             at[n], marks[n], found[n], n = i, mark, every[mark], n + 1
     return at[:n], marks[:n], found[:n], short
+
+
+@kernel
+def couples(x: Array, ends: Array, sizes: Array, lists: Array) -> tuple[Array, Array, Array]:
+    """Return the list, the token and the inequality of each couple of entries of some lists."""
+    many = 0
+    for i in lists:
+        many += sizes[i] * (sizes[i] - 1) // 2
+    own, n = np.empty(many, np.int64), 0
+    tokens, differ = np.empty(many, np.uint64), np.empty(many, np.uint64)
+    for gap in range(1, COUPLED):
+        for i in lists:
+            for last in range(gap, sizes[i]):
+                at = ends[i] - sizes[i] + last
+                own[n], tokens[n] = i, np.uint64(COUPLE + last * COUPLED + gap)
+                differ[n], n = x[at] != x[at - gap], n + 1
+    return own, tokens, differ
+
+
+@kernel
+def listed(x: Array, ends: Array, sizes: Array, lists: Array) -> Array:
+    """Return the seven numbers of `WHOLE` for some lists, float array (7, lists)."""
+    out = np.zeros((7, lists.size))
+    for i in range(lists.size):
+        b = ends[lists[i]]
+        a = b - sizes[lists[i]]
+        high, low, last = a, a, a - 1
+        for j in range(a, b):
+            out[0, i] += x[j]
+            high = j if x[j] > x[high] else high
+            low = j if x[j] < x[low] else low
+            last = j if x[j] != 0 else last
+            out[6, i] += j > a and x[j] > x[j - 1]
+        out[1, i], out[2, i], out[3, i], out[4, i] = x[high], high - a, x[low], low - a
+        out[5, i] = b - 1 - last
+    return out

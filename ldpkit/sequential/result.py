@@ -18,7 +18,7 @@ from ..mechanisms.recordings import Recordings
 from ..stats import down
 from ..types import Array
 from .columns import read
-from .events import AGREE, KNOWN, SAME, Entry, happened
+from .events import AGREE, KNOWN, SAME, Entry, Event, happened
 from .portfolio import DELTAS, Portfolio
 from .records import REAL, Records
 from .scores import Scores
@@ -28,7 +28,7 @@ from .tallies import ZERO, stake
 if TYPE_CHECKING:
     from .loop import Run
 
-__all__ = ["WEIGHED", "SequentialResult", "one_in", "result", "why"]
+__all__ = ["WEIGHED", "SequentialResult", "bets", "one_in", "result"]
 
 WEIGHED = ", weighed together with everything else that can be seen"
 """Follows the words of the best single entry if the bets on all entries together won more."""
@@ -212,13 +212,9 @@ class SequentialResult(PairResult):
 def result(run: "Run") -> SequentialResult:
     """Return the result so far."""
     audit, wealth, mechanism = run.audit, run.wealth, run.mechanism
-    won, several = wealth.each.tolist(), len(run.events)
-    learners = zip(wealth.players[bool(several) :], won[several:])
-    rows = [
-        _row((audit.inputs[i], audit.inputs[j]), event.words, log, *wealth.players[0].hits(track))
-        for track, ((event, i, j), log) in enumerate(zip(audit.tracks, won))
-    ] + [_learned(run, player, log) for player, log in learners]
-    leading, n, same = rows[int(np.argmax(won))], -(-run.rounds // run.cycle), _repeated(run)
+    rows = bets(run)
+    event, leading = rows[int(np.argmax(wealth.each))]
+    n, same = -(-run.rounds // run.cycle), _repeated(run)
     notes = {
         f"all of the first {same:,} reports of an input are the same": same > 1,
         NO_PAIRS: run.live and audit.independent,
@@ -230,7 +226,7 @@ def result(run: "Run") -> SequentialResult:
     if run.repeated and wealth.refuted and not n:
         leading, clock, cause = leading | {"event": AGREE}, KNOWN, SAME
     elif wealth.refuted:
-        cause = why(run, leading["event"])
+        cause = why(run, event, leading["event"])
     return SequentialResult(
         mechanism=mechanism.name,
         parameters=mechanism.parameters,
@@ -249,7 +245,7 @@ def result(run: "Run") -> SequentialResult:
         delta=audit.delta,
         pair=leading["pair"],
         questions=len(rows),
-        directions=tuple(rows),
+        directions=tuple(row for _, row in rows),
         lower=wealth.lower if audit.curve is None else 0.0,
         inconclusive="" if wealth.refuted else _weak(run, n),
         invalid=UNSEEDED if run.repeated and not wealth.refuted else "",
@@ -270,8 +266,8 @@ def result(run: "Run") -> SequentialResult:
 
 def _curved(run: "Run") -> Row:
     """Return what is known of a claim that is a curve."""
-    audit, wealth = run.audit, run.wealth
-    if audit.curve is None:
+    audit, wealth, curve = run.audit, run.wealth, run.audit.curve
+    if curve is None:
         return {}
     band = [] if audit.band is None else audit.band.tolist()
     refuted = wealth.most_won >= math.log(max(len(band), 1) / audit.alpha)
@@ -279,10 +275,10 @@ def _curved(run: "Run") -> Row:
     bounds = [float(np.append(0, DELTAS)[np.argmin([*row, False])]) for row in shown]
     portfolio = next(p for p in wealth.players if isinstance(p, Portfolio))
     return {
-        "curve": audit.curve.described,
-        "mu_lower": wealth.lower if "mu" in audit.curve.parameters else None,
+        "curve": {"kind": curve.kind, **curve.parameters, "lines": curve.grown.size},
+        "mu_lower": wealth.lower if "mu" in curve.parameters else None,
         "tangent": portfolio.tangent(wealth.at or 0),
-        "band": tuple(zip(band, bounds, audit.curve.delta(band).tolist())),
+        "band": tuple(zip(band, bounds, curve.delta(band).tolist())),
     }
 
 
@@ -350,31 +346,30 @@ def one_in(run: "Run") -> int:
     )
 
 
-def _row(pair: tuple[Any, Any], event: str, log: float, *hits: int) -> Row:
-    """Return the wealth of a bet, and how often the reports that it bet on show its event.
+def bets(run: "Run") -> list[tuple[Event | None, Row]]:
+    """Return the event and the row of every track, then of every other player.
 
-    `hits` are the entries `_COUNTS`, if they are known.
+    A row holds the wealth of the bets, and how often the reports that they are on show the event.
+    The event of a player is the single entry that won most, ``None`` if nothing was bet on yet.
     """
-    row: Row = {"pair": pair, "event": event, "e_value": math.exp(min(log, 700))}
-    row |= dict(zip(_COUNTS, hits))
-    for rate, shown, reports in zip(("tpr", "fpr"), hits, hits[2:]):
-        row |= {rate: shown / reports} if reports else {}
-    return row
-
-
-def _learned(run: "Run", player: Screen | Scores, log: float) -> Row:
-    """Return the row of a screen or of scores, with the single entry that won most."""
-    inputs = run.audit.inputs
-    screen = player if isinstance(player, Screen) else run.screens[0]
-    leading = screen.leading()
-    if leading is None:
-        return _row((inputs[0], inputs[1] if len(inputs) == 2 else OTHERS), player.words, log)
-    entry, (one, other), *hits = leading
-    late, together = _LATE if screen.late else "", "" if screen is player else WEIGHED
-    words = f"{late}{entry.words}{together}"
-    return _row(
-        (inputs[one], inputs[other]), words, log, *np.concatenate(hits).astype(int).tolist()
-    )
+    inputs, players, out = run.audit.inputs, run.wealth.players, []
+    found: list[Any] = [
+        (event, (inputs[i], inputs[j]), event.words, players[0].hits(track))
+        for track, (event, i, j) in enumerate(run.audit.tracks)
+    ]
+    for player in players[bool(found) :]:
+        screen = player if isinstance(player, Screen) else run.screens[0]
+        entry, (one, other), hits = screen.leading()
+        pair = inputs[one], inputs[other] if entry or len(inputs) == 2 else OTHERS
+        late, together = _LATE if screen.late else "", "" if screen is player else WEIGHED
+        words = f"{late}{entry.words}{together}" if entry else player.words
+        found.append((entry, pair, words, hits))
+    for (event, pair, words, hits), log in zip(found, run.wealth.each.tolist()):
+        rates = zip(("tpr", "fpr"), hits, hits[2:])
+        row = {"pair": pair, "event": words, "e_value": math.exp(min(log, 700))}
+        row |= dict(zip(_COUNTS, hits)) | {rate: hit / n for rate, hit, n in rates if n}
+        out.append((event, row))
+    return out
 
 
 def _repeated(run: "Run") -> int:
@@ -383,32 +378,36 @@ def _repeated(run: "Run") -> int:
     return max((int(reports.max(initial=0)) for reports in every), default=0)
 
 
-def why(run: "Run", event: str) -> str:
-    """Return what shows the input, in a few words; empty if it is the value that is sent."""
-    found = [cause for words, cause in _CAUSES.items() if re.search(words, event)]
+def why(run: "Run", event: Event | None, words: str) -> str:
+    """Return what shows the input, in a few words; empty if it is the value that is sent.
+
+    `words` are those of the leading event in the result.
+    """
+    found = [cause for named, cause in _CAUSES.items() if re.search(named, words)]
     if _repeated(run) >= _ALIKE:
         found.insert(0, REPEATED)
-    if not found and _last_bits(run):
+    if not found and _last_bits(run, event):
         found.append(FLOATS)
-    return "; ".join(filter(None, [*found[:1], _drift(run, event)]))
+    return "; ".join(filter(None, [*found[:1], _drift(run, event, words.startswith(_LATE))]))
 
 
-def _last_bits(run: "Run") -> bool:
+def _last_bits(run: "Run", event: Event | None) -> bool:
     """Return whether the event is one of the last binary digits of a real number."""
-    entry = run.leading
-    report = run.screens[0].report if run.screens else None
-    if report is None or not isinstance(entry, Entry) or entry.kind > ZERO or entry.value > _DIGITS:
+    if not (run.screens and isinstance(event, Entry) and event.kind <= ZERO):
+        return False
+    report = run.screens[0].report
+    if report is None or event.value > _DIGITS:
         return False
     found = read([report])
-    return bool((found.types[found.paths == np.uint64(entry.paths[0])] == REAL).any())
+    return bool((found.types[found.paths == np.uint64(event.paths[0])] == REAL).any())
 
 
-def _drift(run: "Run", event: str) -> str:
+def _drift(run: "Run", event: Event | None, late: bool) -> str:
     """Return after which report the rate of the event changed most, if it did.
 
     The statistic is the largest deviation of the number of events from a steady rate.
     """
-    for first, shown in _remembered(run, event) if run.live else _read_again(run):
+    for first, shown in (_remembered if run.live else _read_again)(run, event, late):
         walk = np.cumsum(shown - shown.mean())
         at = int(np.argmax(abs(walk)))
         if abs(walk[at]) > _DRIFT * np.sqrt(shown.size) * shown.std():
@@ -416,12 +415,12 @@ def _drift(run: "Run", event: str) -> str:
     return ""
 
 
-def _read_again(run: "Run") -> Iterator[tuple[int, Array]]:
+def _read_again(run: "Run", event: Event | None, late: bool) -> Iterator[tuple[int, Array]]:
     """Yield which recordings of each input show the event, after the number of the first, 0.
 
     The recordings are read again from the beginning.
     """
-    event, source, rng = run.leading, run.mechanism, np.random.default_rng(run.seed)
+    source, rng = run.mechanism, np.random.default_rng(run.seed)
     if event is None or not isinstance(source, Recordings):
         return
     source.seek(0)
@@ -434,7 +433,7 @@ def _read_again(run: "Run") -> Iterator[tuple[int, Array]]:
     yield from ((0, np.concatenate(part)) for part in parts)
 
 
-def _remembered(run: "Run", event: str) -> Iterator[tuple[int, Array]]:
+def _remembered(run: "Run", event: Event | None, late: bool) -> Iterator[tuple[int, Array]]:
     """Yield how much likelier the last reports of a live client make the event with one input.
 
     A report of this input counts 1 if it shows the event, and -1 with the input that it is compared
@@ -442,9 +441,8 @@ def _remembered(run: "Run", event: str) -> Iterator[tuple[int, Array]]:
     cause. Only reports that are remembered without a gap are known. The number of the first comes
     before.
     """
-    late = event.startswith(_LATE)
-    found = run.screens[late].leading() if run.screens else None
-    if found is not None and found[0] == run.leading:
+    entry, pair, _ = run.screens[late].leading() if run.screens else (None, (0, 1), [])
+    if entry is not None and entry == event:
         scores = next(player for player in run.wealth.players if isinstance(player, Scores))
         # between what was learned and what came since, reports may have been forgotten
         whole = sum(part.sides.size for part in scores._parts) == run.rounds
@@ -452,6 +450,6 @@ def _remembered(run: "Run", event: str) -> Iterator[tuple[int, Array]]:
         if not parts:
             return
         memory = Records.joined(parts)
-        (one, other), sides = found[1], np.roll(memory.sides, late)
-        own, shown = (sides == one).astype(int) - (sides == other), found[0].among(memory)
+        sides, shown = np.roll(memory.sides, late), entry.among(memory)
+        own = (sides == pair[0]).astype(int) - (sides == pair[1])
         yield run.rounds - sides.size, (shown - shown.mean()) * own

@@ -280,10 +280,13 @@ class Scores(Player):
             self._learn(tuned=True)
 
     def _sound(self) -> bool:
-        sides, bets = self.memory.sides, self.balance[~np.isnan(self.balance)]
+        memory, bets = self.memory, self.balance[~np.isnan(self.balance)]
+        rows, sides = np.append(memory.rows, memory.category_rows), memory.sides
+        sizes = [{x.size for x in part} for part in (memory[:5], memory[5:7], memory[7:9])]
         return (
             super()._sound()
-            and self.memory.sound
+            and max(map(len, sizes)) == 1
+            and bool(((rows >= 0) & (rows < sides.size)).all())
             and 0 <= self.learned <= sides.size
             and 0 <= self._low < self.grid.size
             and max(map(len, self.columns)) <= _COLUMNS

@@ -67,6 +67,7 @@ PRIOR = np.array([*[0.8 / 11] * 11, 0.2])
 
 _KEEP, _CAUTION = 0.9, 0.7
 _FIRST, _SHORTEST, _LONGEST = 16, 8, 4096  # reports
+_SAME = [1, 2, 3, -2, -1]  # entries of a chosen event that tell whether it was chosen before
 _NEW = np.array([1.0, 0.1])  # prior hits of a union: with its input, and with each other input
 _COUNTED = (
     "blocks", "rare", "records", "_offered", "reports", "repeated", "first", "_signs",
@@ -250,11 +251,11 @@ class Screen(Player):
         hits[len(_TOPS) :] = np.where(np.eye(k, dtype=bool), *_NEW)
         active, self.asked = np.zeros((bets, k), bool), np.zeros(k)
         self.stakes = Stakes(active, raw, placed, weights, hits, np.zeros(1), shown)
-        self._rows = np.empty((0, 6 + k))  # the chosen events, each with question and strategy
+        self._rows = np.empty((0, 6 + k))
         self.report: Any = None
         self._before, self._end = 0, block_end(0)
         self._next = self.stakes
-        self._evidence: tuple[int, list[tuple[Array, int, int]]] = 0, []
+        self._evidence: tuple[int, list[tuple[Array, int]]] = 0, []
         self._leading: tuple[Entry, int, int] | None = None
 
     @property
@@ -306,7 +307,7 @@ class Screen(Player):
         best, events = self.leader(at)
         showing = np.flatnonzero((flags[:n] >> best & 1).any(axis=1))
         if showing.size:
-            self._evidence = best, [(row, d, self.counts.key(row)) for row, d in events]
+            self._evidence = best, [(row, self.counts.key(row)) for row in events]
             self.report = reports[showing[-1]]
         if n:
             self._before = int(sides[n - 1])
@@ -326,17 +327,20 @@ class Screen(Player):
         unions += (1 - _KEEP) * np.where(np.eye(k, dtype=bool), *_NEW)
         stakes.seen[0] *= _KEEP
         stakes.raw[:], stakes.active[:] = 0.0, False
-        before = [(*row[1:4], d, s) for row, d, s in self.chosen if s < len(_TOPS)]
-        rows = [[*row, d, s] for row, d, s in self._choose(rankings)]
-        self._rows = np.array(rows, float).reshape(len(rows), 6 + k)
-        for row, d, s in self.chosen:
-            if s < len(_TOPS) and (*row[1:4], d, s) not in before:
+        before = {tuple(row[_SAME]) for row in self._rows}
+        self._rows = np.array([*self._choose(rankings)], float).reshape(-1, 6 + k)
+        for row in self._rows:
+            d, s = int(row[-2]), int(row[-1])
+            if s < len(_TOPS) and tuple(row[_SAME]) not in before:
                 stakes.shown[s, d], self._since[s, d] = 0, self.asked
             stakes.active[s, d] = True
-        self.counts.choose(self.chosen)
+        self.counts.choose(self._rows)
 
-    def _choose(self, rankings: tuple[Ranking, ...]) -> Iterator[tuple[Array, int, int]]:
-        """Yield the events of every strategy, after placing its stakes."""
+    def _choose(self, rankings: tuple[Ranking, ...]) -> Iterator[Array]:
+        """Yield the events of every strategy, after placing its stakes.
+
+        An event is a row of `Ranking.events`, to which question and strategy are added.
+        """
         k = self.asked.size
         for s, (which, least) in enumerate((*_TOPS, *_UNIONS)):
             events, (looked, _), reports = rankings[which]
@@ -353,28 +357,20 @@ class Screen(Player):
                 if rows:
                     own = self.stakes.weights[s, d], self.stakes.raw[s, d]
                     place(rates, sizes, caution, d, self.grown, 0, self.claim[1], *own)
-                yield from ((row, d, s) for row in rows)
-
-    @property
-    def chosen(self) -> list[tuple[Array, int, int]]:
-        """The events that are bet on, with the question and the number of the strategy of each.
-
-        They are rows of `Ranking.events`.
-        """
-        return [(row[:-2], int(row[-2]), int(row[-1])) for row in self._rows]
+                yield from (np.append(row, [d, s]) for row in rows)
 
     # --- what has won -----------------------------------------------------------------------------
 
-    def leader(self, at: int) -> tuple[int, list[tuple[Array, int]]]:
+    def leader(self, at: int) -> tuple[int, Array]:
         """Return the strategy that has won most against one claim, and its events.
 
-        The events come with their questions, the most promising first.
+        The most promising event comes first, see `_choose`.
         """
         best = int(np.argmax((self.own + self.now)[:-1, at]))
-        events = [(row, d) for row, d, strategy in self.chosen if strategy == best]
-        return best, sorted(events, key=lambda event: -event[0][0])
+        events = self._rows[self._rows[:, -1] == best]
+        return best, events[np.argsort(-events[:, 0], kind="stable")]
 
-    def leading(self) -> tuple[Entry, Array, Array, Array] | None:
+    def leading(self) -> tuple[Entry | None, tuple[int, int], list[int]]:
         """Return the event that has won most; ``None`` if no bet was made.
 
         Reports count from when the strategy chose its event. A union changes all the time, so that
@@ -383,25 +379,25 @@ class Screen(Player):
         Returns
         -------
         entry : Entry
-        pair : int array (2,)
+        pair : (int, int)
             The input with which the event is likeliest, and the one with which it is least likely.
-        shown, reports : arrays (2,)
-            How many reports of both inputs show the event, and of how many.
+        hits : list of int
+            How many reports of each of both inputs show the event, then of how many.
         """
         best, events = self._evidence
-        for row, question, key in events:
+        for row, key in events:
             found = self.counts.entry(row, self.report, key)
             if found is not None:
-                self._leading = found, question, best
+                self._leading = found, int(row[-2]), best
                 break
         if self._leading is None:
-            return None
+            return None, (0, 1), []
         entry, question, best = self._leading
         shown, asked = self.stakes.shown[best, question], self.asked - self._since[best, question]
         rates = shown / np.maximum(asked, 1)
         rates[question] = math.inf
-        pair = np.array([question, np.argmin(rates)])
-        return entry, pair, shown[pair], asked[pair]
+        pair = question, int(np.argmin(rates))
+        return entry, pair, [int(counts[x]) for counts in (shown, asked) for x in pair]
 
     # --- to stop and continue ---------------------------------------------------------------------
 
@@ -427,7 +423,7 @@ class Screen(Player):
             entry = Entry(str(words), int(kind), tuple(map(int, paths)), float(value))
             shape = self.asked.size, len(self.stakes.raw)
             self._leading = entry, range(shape[0])[question], range(shape[1])[best]
-        self.counts.choose(self.chosen)
+        self.counts.choose(self._rows)
 
     def _sound(self) -> bool:
         rows, counts, k = self._rows, self.counts, self.asked.size

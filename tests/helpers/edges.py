@@ -2,6 +2,8 @@
 
 import base64
 import io
+import itertools
+import math
 
 import numpy as np
 
@@ -18,6 +20,30 @@ def at_the_edge(rng, grown, delta):
     u, w = u / u.sum(), w / w.sum()
     p, q = (grown * u + w) / (1 + grown), (u + grown * w) / (1 + grown)
     return (1 - delta) * p + delta * u, (1 - delta) * q + delta * w
+
+
+def every_round(laws, coins):
+    """Yield every round of four reports, as pairs of report and input, with its probability."""
+    k = len(laws)
+    if coins:
+        yield from (([(r, x)], laws[x, r] / k) for x in range(k) for r in range(4))
+        return
+    for reports in itertools.product(range(4), repeat=k):
+        yield [*zip(reports, range(k))], math.prod(laws[x, r] for x, r in enumerate(reports))
+
+
+def mean_factor(player, scores, laws, coins):
+    """Return the mean factor of a round of a player that bets on given scores of four reports."""
+
+    def factor(drawn):
+        reports, sides = map(list, zip(*drawn))
+        log, given = player.shares + player.now, (player.grid, player.balance)
+        gained, trace = player._played(scores[reports], np.array(sides), *given, log)
+        total = float(np.logaddexp.reduce(log + gained, axis=(0, 1))[0])
+        assert abs(trace[-1] - total) < 1e-9
+        return math.exp(total)
+
+    return sum(chance * factor(drawn) for drawn, chance in every_round(laws, coins))
 
 
 def changed(state, **arrays):

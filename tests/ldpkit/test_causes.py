@@ -44,9 +44,7 @@ def repeated(values, rng):
 
 
 def kind(values, rng):
-    return [
-        bool(x) if v else int(x) for v, x in zip(coin(values, rng), rng.integers(0, 2, len(values)))
-    ]
+    return [(int, bool)[v](rng.integers(0, 2)) for v in coin(values, rng)]
 
 
 LEAKS = {last_bits: FLOATS, order: "the order of the list", length: "the length",
@@ -130,13 +128,12 @@ def test_a_clock_that_decides_is_named_and_can_be_left_out(tmp_path):
     shuffled = [[{**row, "ts": row["ts"] + int(rng.integers(400))} for row in own] for own in rows]
     found = SequentialAudit(recorded(*written(tmp_path, shuffled), "any", 1.0), "learned").run()[0]
     assert found.violated and "only rises" not in found.verdict
-    with pytest.raises(
-        ValueError,
-        match="field of the recordings must be one of ts, v, got 'tss'; did you mean 'ts'",
-    ):
-        recorded(*paths, "any", 1.0, ignore=["tss"])
-    with pytest.raises(ValueError, match="give fields or ignore, not both"):
-        recorded(*paths, "any", 1.0, ignore=["ts"], fields=["v"])
+    for given, message in (
+        ({"ignore": ["tss"]}, "field of the recordings must be one of ts, v, got 'tss'; did you mean 'ts'"),
+        ({"ignore": ["ts"], "fields": ["v"]}, "give fields or ignore, not both"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            recorded(*paths, "any", 1.0, **given)
 
 
 BODY = """

@@ -65,7 +65,8 @@ def elsewhere(tmp_path, monkeypatch):
 def rows(name, content, most=40):
     """The first reports that a file holds, checked as an audit of any reports does."""
     Path(name).write_bytes(content)
-    return [plain(row) for row in itertools.islice(READERS[Path(name).suffix](Path(name)), 1, most)]
+    found = itertools.islice(READERS[Path(name).suffix](Path(name)), 1, most)
+    return [plain(row) for _, row in found]
 
 
 def read(name, content):

@@ -17,7 +17,7 @@ from ldpkit.cli import commands
 PREFIX = {"attacks.base": "reading", "attacks.gradient": "crafts", "auditors.gradient": "gradients",
           "auditors.rad": "rad", "auditors.kv": "kv",
           "reports.base": "kind", "rng": "streams",
-          "sequential.result": "stopped", "sequential.audit": "planned"}  # fmt: skip
+          "sequential.result": "stopped"}  # fmt: skip
 
 
 def spaces():

@@ -1,15 +1,12 @@
-"""Foreign programs and recordings as clients: read line by line, and whatever they do wrong is
-said."""
+"""Foreign programs as clients: read line by line, and whatever they do wrong is said."""
 
-import json
 import shutil
 import sys
 
 import numpy as np
 import pytest
 
-from ldpkit.auditors import audit
-from ldpkit.mechanisms import Client, ClientError, Program, recorded
+from ldpkit.mechanisms import Client, ClientError, Program
 from ldpkit.sequential import Declared, SequentialAudit
 
 NODE = """
@@ -28,15 +25,11 @@ def python(code):
 ECHO = "for line in sys.stdin: print(line, end='')"
 
 
-def test_a_shell_script_reports():
-    program = Program(["sh", "-c", SHELL])
+def test_values_of_any_type_go_there_and_back():
+    program, echo = Program(["sh", "-c", SHELL]), Program(python(ECHO))
     assert [program(v) for v in (3, -1, 3)] == [[3, 1], [-1, 1], [3, 1]]
-    program.close()
-
-
-@pytest.mark.parametrize("value", [0, -1.5, 'a\n"b', [1, {"c": None}], True])
-def test_values_of_any_type_go_there_and_back(value):
-    assert Program(python(ECHO))(value) == value
+    for value in (0, -1.5, 'a\n"b', [1, {"c": None}], True):
+        assert echo(value) == value
 
 
 def test_a_program_in_another_language_is_audited(tmp_path):
@@ -67,110 +60,18 @@ def test_a_program_that_ends_is_started_again():
         ("sys.stdin.readline(); print('1\\n2'); time.sleep(60)", "wrote more than one line"),
         ("sys.stdin.readline(); time.sleep(60)", "did not report within 2 seconds, input 5"),
         ("os.kill(os.getpid(), 9)", "ended without a report, input 5"),
+        ("while True: sys.stdout.write('9' * 2**20)", "wrote a report of more than 16,777,216 bytes"),
+        (None, "program no-such-program cannot be started"),
     ],
 )  # fmt: skip
 def test_what_a_program_does_wrong_is_said(code, message):
     with pytest.raises(ClientError) as error:
-        Program(python(code), limit=2 if "within" in message else 30)(5)
+        Program(
+            python(code) if code else "no-such-program", limit=2 if "within" in message else 60
+        )(5)
     assert message in str(error.value)
-
-
-def test_a_program_that_writes_without_end_is_stopped():
-    with pytest.raises(ClientError, match="wrote a report of more than 16,777,216 bytes"):
-        Program(python("while True: sys.stdout.write('9' * 2**20)"), limit=60)(5)
-
-
-def test_a_program_that_is_not_there():
-    with pytest.raises(ClientError, match="program no-such-program cannot be started"):
-        Program("no-such-program")(1)
 
 
 def test_one_process_answers_for_all_inputs():
     program = Program(python("for line in sys.stdin: print(os.getpid(), flush=True)"))
     assert len({program(value) for value in (0, 1, "x", 0)}) == 1
-
-
-LEAK = Declared(lambda rs: np.array([r == 1 for r in rs]), "it is 1")
-
-
-def write(folder, name, rows, ending="\n", mark=""):
-    path = folder / name
-    path.write_text(mark + "".join(json.dumps(row) + ending for row in rows), newline="")
-    return path
-
-
-@pytest.mark.parametrize("ending, mark", [("\n", ""), ("\r\n", "\ufeff")])
-def test_recordings_of_lines_are_audited(tmp_path, ending, mark):
-    one = write(tmp_path, "a.jsonl", [1] * 300, ending, mark)
-    two = write(tmp_path, "b.jsonl", [0] * 200, ending, mark)
-    result = audit(recorded(one, two, "any", 1.0), LEAK, until="sure")
-    assert result.violated and (result.counts["tp"], result.counts["fp"]) == (result.reports, 0)
-    kept = audit(recorded(one, two, "any", 9.0), LEAK, until="sure")
-    assert kept.reports == 200 and kept.stopped == f"no more reports: 100 of {one} had no partner"
-
-
-def test_tables_are_audited(tmp_path):
-    for name, value in (("a.csv", 1), ("b.csv", 0)):
-        (tmp_path / name).write_text("y\n" + f"{value}\n" * 100)
-        (tmp_path / f"bits_{name}").write_text("u,v\r\n" + f"{value},0\r\n" * 100)
-    values = recorded(tmp_path / "b.csv", tmp_path / "a.csv", "value", 1.0, k=2)
-    assert audit(values, "tight", until="sure").violated
-    bits = recorded(tmp_path / "bits_a.csv", tmp_path / "bits_b.csv", "bits", 1.0, k=2)
-    assert audit(bits, "tight", until="sure").violated
-
-
-def test_an_audit_of_recordings_goes_on_where_it_was_kept(tmp_path):
-    draw = np.random.default_rng(1)
-    one = write(tmp_path, "a.jsonl", (draw.random(2000) < 0.6).astype(int).tolist())
-    two = write(tmp_path, "b.jsonl", (draw.random(2000) < 0.4).astype(int).tolist())
-    planned = SequentialAudit(recorded(one, two, "any", 1.0), LEAK)
-    whole = planned.start()
-    whole.go()
-    part = planned.start()
-    part.go(trials=345)
-    rest = SequentialAudit(recorded(one, two, "any", 1.0), LEAK).start(1, part.state())
-    rest.go()
-    assert rest.rounds == whole.rounds == 2000 and (rest.tracks.counts == whole.tracks.counts).all()
-
-
-@pytest.mark.parametrize("text, message", [
-    ('1\n1\n{"y": [1', "line 3 of .*a.jsonl is not JSON .*; was the file cut off"),
-    ("1\n\n1\n", "line 2 of .*a.jsonl is empty"),
-    ("", "recording .*a.jsonl holds no report"),
-])  # fmt: skip
-def test_what_is_wrong_with_a_recording_is_said(tmp_path, text, message):
-    (tmp_path / "a.jsonl").write_bytes(text.encode("latin-1"))
-    two = write(tmp_path, "b.jsonl", [0] * 20)
-    with pytest.raises(ClientError, match=message):
-        audit(recorded(tmp_path / "a.jsonl", two, "any", 1.0), LEAK, until="sure")
-
-
-def test_other_bad_recordings(tmp_path):
-    two = write(tmp_path, "b.jsonl", [0] * 20)
-    (tmp_path / "a.csv").write_text("u,v\n1,2\n3\n")
-    (tmp_path / "a.parquet").write_text("no table")
-    with pytest.raises(ClientError, match="line 3 of .*a.csv must have 2 entries, got 1"):
-        audit(recorded(tmp_path / "a.csv", two, "any", 1.0), LEAK, until="sure")
-    with pytest.raises(
-        (ClientError, ImportError), match="pyarrow is missing|a.parquet is not a Parquet"
-    ):
-        audit(recorded(tmp_path / "a.parquet", two, "any", 1.0), LEAK, until="sure")
-    with pytest.raises(ClientError, match="cannot be asked for more reports"):
-        audit(recorded(two, write(tmp_path, "d.jsonl", [1]), "value", 1.0, k=2), trials=1)
-
-
-def test_long_recordings_are_streamed(tmp_path):
-    """What is held of 30,000 lines does not grow with them: as lines they would be 2.6 MB."""
-    import tracemalloc
-
-    one, two = (tmp_path / name for name in ("a.jsonl", "b.jsonl"))
-    for lines in (100, 30_000):  # the first run imports what both need
-        one.write_text("1\n0\n" * (lines // 2))
-        two.write_text("0\n1\n" * (lines // 2))
-        planned = SequentialAudit(recorded(one, two, "value", 1.0, k=2), "tight")
-        tracemalloc.start()
-        result = planned.run()[0]
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert result.reports == lines and result.counts["tp"] == result.counts["fp"] == lines // 2
-    assert peak < 2e6

@@ -3,6 +3,7 @@ memory. Whatever is refused is named with its file and its line."""
 
 import json
 import os
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from pyarrow import parquet
 from ldpkit.auditors import audit
 from ldpkit.cli import main
 from ldpkit.mechanisms import ClientError, Program, recorded
-from ldpkit.sequential import Declared
+from ldpkit.sequential import Declared, SequentialAudit
 
 LEAK = Declared(lambda rs: np.array([r == 1 for r in rs]), "it is 1")
 
@@ -47,7 +48,7 @@ def refused(capsys, name, content, *more):
 
 @pytest.mark.parametrize(
     "name, content, message",
-    [
+    [  # the second of two columns of one name would take the place of the first, which may hold the whole leak
         ("a.csv", "report,report\n1,0\n", "line 1 of a.csv names column 'report' twice"),
         ("a.csv", 'y\n"{""a"": 1, ""a"": 2}"\n', "line 2 of a.csv cannot be read: key 'a' is given"),
         ("a.jsonl", '{"a": 1}\n{"r": 1, "r": 0}\n', "line 2 of a.jsonl is not JSON (key 'r' is given"),
@@ -55,11 +56,25 @@ def refused(capsys, name, content, *more):
         ("a.parquet", [("r", [1]), ("r", [0])], "a.parquet names column 'r' twice"),
         ("a.parquet", [("y", pa.StructArray.from_arrays([pa.array([1])] * 2, names=["r", "r"]))],
          "a.parquet is not a Parquet file: Converting to Python dictionary is not supported when dup"),
+        ("a.csv", 'y\n1\n"1\n1\n1\n', "line 3 of a.csv is not a row of CSV on one line: unexpected end"),
+        ("a.csv", 'y\n1\n"1\n1\n1"\n', "line 3 of a.csv is not a row of CSV on one line: unexpected end"),
+        ("a.csv", 'y\n"1"0\n', "line 2 of a.csv is not a row of CSV on one line: ',' expected"),
+        ("a.csv", f"y\n1\n{'x' * 200_000}\n", "line 3 of a.csv is not a row of CSV on one line: field"),
+        ("a.csv", f"y\n{'[' * 5000}\n", "line 2 of a.csv cannot be read: more than 64 levels"),
+        ("a.csv", "y\n1\n\udcff\n", "line 3 of a.csv is not text in UTF-8"),
+        ("a.jsonl", f"1\n{'[' * 5000}{']' * 5000}\n", "line 2 of a.jsonl is not JSON (more than 64 lev"),
+        ("a.jsonl", f"1\n{'[' * 65}{']' * 65}\n", "line 2 of a.jsonl is not JSON (more than 64 lev"),
+        ("a.jsonl", "1\n2\n\udcff\n", "line 3 of a.jsonl is not text in UTF-8"),
+        ("a.jsonl", f"1\n{'9' * 5000}\n", "line 2 of a.jsonl is not JSON (Exceeds the limit"),
+        ("a.jsonl", '1\n1\n{"y": [1', "line 3 of a.jsonl is not JSON ... ; was the file cut off"),
+        ("a.jsonl", "1\n\n1\n", "line 2 of a.jsonl is empty"), ("a.jsonl", "", "recording a.jsonl holds no report"),
+        ("a.csv", "u,v\n1,2\n3\n", "line 3 of a.csv must have 2 entries, got 1"),
+        ("a.parquet", "no table", "a.parquet is not a Parquet file"),
     ],
 )  # fmt: skip
-def test_two_columns_of_one_name_are_refused(capsys, name, content, message):
-    """The second would take the place of the first, which may hold the whole leak."""
-    assert refused(capsys, name, content).startswith(message)
+def test_what_cannot_be_read_is_refused_with_its_line(capsys, name, content, message):
+    said, (begin, _, end) = refused(capsys, name, content), message.partition(" ... ")
+    assert said.startswith(begin) and end in said
 
 
 @pytest.mark.parametrize("first, second, wanted", [
@@ -89,25 +104,6 @@ def test_one_file_is_not_two_recordings(link):
         recorded("a.jsonl", "b.jsonl", "any", 1.0)
 
 
-@pytest.mark.parametrize(
-    "name, content, message",
-    [
-        ("a.csv", 'y\n1\n"1\n1\n1\n', "line 3 of a.csv is not a row of CSV on one line: unexpected end"),
-        ("a.csv", 'y\n1\n"1\n1\n1"\n', "line 3 of a.csv is not a row of CSV on one line: unexpected end"),
-        ("a.csv", 'y\n"1"0\n', "line 2 of a.csv is not a row of CSV on one line: ',' expected"),
-        ("a.csv", f"y\n1\n{'x' * 200_000}\n", "line 3 of a.csv is not a row of CSV on one line: field"),
-        ("a.csv", f"y\n{'[' * 5000}\n", "line 2 of a.csv cannot be read: more than 64 levels"),
-        ("a.csv", "y\n1\n\udcff\n", "line 3 of a.csv is not text in UTF-8"),
-        ("a.jsonl", f"1\n{'[' * 5000}{']' * 5000}\n", "line 2 of a.jsonl is not JSON (more than 64 lev"),
-        ("a.jsonl", f"1\n{'[' * 65}{']' * 65}\n", "line 2 of a.jsonl is not JSON (more than 64 lev"),
-        ("a.jsonl", "1\n2\n\udcff\n", "line 3 of a.jsonl is not text in UTF-8"),
-        ("a.jsonl", f"1\n{'9' * 5000}\n", "line 2 of a.jsonl is not JSON (Exceeds the limit"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_read_is_refused_with_its_line(capsys, name, content, message):
-    assert refused(capsys, name, content).startswith(message)
-
-
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
 def test_a_line_without_an_end_is_not_read_into_memory(capsys, name):
     write(name, "")
@@ -135,18 +131,59 @@ def test_what_is_no_report_is_named_with_its_line(name, content, place):
         audit(recorded(write(name, content), "b.jsonl", "value", 1.0, k=2), "tight", until="sure")
 
 
-def test_parquet_is_audited():
+@pytest.mark.parametrize("ending, mark", [("\n", ""), ("\r\n", "\ufeff")])
+def test_lines_are_audited(ending, mark):
+    names = write("a.jsonl", mark + f"1{ending}" * 300), write("b.jsonl", mark + f"0{ending}" * 200)
+    result = audit(recorded(*names, "any", 1.0), LEAK, until="sure")
+    assert result.violated and (result.counts["tp"], result.counts["fp"]) == (result.reports, 0)
+    kept = audit(recorded(*names, "any", 9.0), LEAK, until="sure")
+    assert kept.reports == 200 and kept.stopped == "no more reports: 100 of a.jsonl had no partner"
+    with pytest.raises(ClientError, match="cannot be asked for more reports"):
+        audit(recorded(*names, "value", 1.0, k=2), trials=1)
+
+
+def test_an_audit_goes_on_where_it_was_kept():
+    draw = np.random.default_rng(1)
+    lines = ["".join(f"{int(x < rate)}\n" for x in draw.random(2000)) for rate in (0.6, 0.4)]
+    names = write("a.jsonl", lines[0]), write("b.jsonl", lines[1])
+    planned = SequentialAudit(recorded(*names, "any", 1.0), LEAK)
+    whole, part = planned.start(), planned.start()
+    whole.go()
+    part.go(trials=345)
+    rest = SequentialAudit(recorded(*names, "any", 1.0), LEAK).start(1, part.state())
+    rest.go()
+    assert rest.rounds == whole.rounds == 2000 and (rest.tracks.counts == whole.tracks.counts).all()
+
+
+def test_long_recordings_are_streamed():
+    """What is held of 30,000 lines does not grow with them: as lines they would be 2.6 MB."""
+    for lines in (100, 30_000):  # the first run imports what both need
+        names = write("a.jsonl", "1\n0\n" * (lines // 2)), write("b.jsonl", "0\n1\n" * (lines // 2))
+        planned = SequentialAudit(recorded(*names, "value", 1.0, k=2), "tight")
+        tracemalloc.start()
+        result = planned.run()[0]
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert result.reports == lines and result.counts["tp"] == result.counts["fp"] == lines // 2
+    assert peak < 2e6
+
+
+def test_tables_are_audited():
     write("a.parquet", [("y", [1] * 100)])
     write("b.parquet", [("y", [0] * 100)])
     result = audit(recorded("a.parquet", "b.parquet", "any", 1.0), LEAK, until="sure")
     assert result.violated and (result.counts["tp"], result.counts["fp"]) == (result.reports, 0)
     for name, value in (("a", 1), ("b", 0)):
         write(f"bits_{name}.parquet", [("u", [value] * 100), ("v", [0] * 100)])
-        write(f"set_{name}.parquet", [("y", [[2 - 2 * value, 1]] * 100)])
-    for report, k in (("bits", 2), ("set", 3)):
-        made = recorded(f"{report}_a.parquet", f"{report}_b.parquet",
-                        "subset" if report == "set" else report, 1.0, k=k)  # fmt: skip
-        assert audit(made, "tight", until="sure").violated
+        write(f"subset_{name}.parquet", [("y", [[2 - 2 * value, 1]] * 100)])
+        write(f"value_{name}.csv", "y\n" + f"{1 - value}\n" * 100)
+        write(f"bits_{name}.csv", "u,v\r\n" + f"{value},0\r\n" * 100)
+    sizes = {"bits": 2, "subset": 3, "value": 2}
+    for table in ("bits.parquet", "subset.parquet", "value.csv", "bits.csv"):
+        report, form = table.split(".")
+        names = f"{report}_a.{form}", f"{report}_b.{form}"
+        made = recorded(*names, report, 1.0, k=sizes[report])
+        assert audit(made, "tight", until="sure").violated, table
 
 
 BOMBS = {

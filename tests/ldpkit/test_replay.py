@@ -144,7 +144,7 @@ def test_a_client_of_every_report_type():
 
 
 @apart
-def test_the_curve_has_all_reports_by_falling_ratio():
+def test_the_curve_has_all_reports_by_falling_ratio_and_delta_allows_the_first():
     result = found("one_in_a_million")
     curve = result.curve((0, 1))
     assert curve[0] == ('{"clear": 0}', pytest.approx(1e-6, rel=1e-9), 0.0)
@@ -154,11 +154,7 @@ def test_the_curve_has_all_reports_by_falling_ratio():
     assert result.leading()[0] == (
         'for 0, with probability 1e-06: when random() < 1e-06: {"clear": 0} is sent'
     )
-
-
-@apart
-def test_delta_allows_a_rare_leak():
-    kept = found("one_in_a_million", delta=1e-6)
+    kept = found("one_in_a_million", delta=1e-6)  # which allows the rare leak
     assert kept.status == "none found" and kept.loss == pytest.approx(1, abs=1e-5)
     assert found("one_in_a_million", delta=0.9e-6).loss == math.inf
 
@@ -209,16 +205,11 @@ def test_other_arithmetic_hands_over(use):
 def test_numpys_draws_have_the_types_and_errors_of_numpy():
     rng = np.random.default_rng(1)
     draws = [
-        lambda rng: rng.integers(3, 5),
-        lambda rng: rng.integers([1, 2], [2, 4]),
-        lambda rng: rng.integers(0, 1, 3, endpoint=True),
-        lambda rng: rng.integers(2, size=(2, 1), dtype=np.int8),
-        lambda rng: rng.binomial(2, [0.4, 0.5]),
-        lambda rng: rng.choice(3, 2, replace=False),
-        lambda rng: rng.choice(["a", "bc"]),
-        lambda rng: rng.permutation(3),
-        lambda rng: rng.permutation([[1, 2], [3, 4]]),
-    ]
+        lambda rng: rng.integers(3, 5), lambda rng: rng.integers([1, 2], [2, 4]),
+        lambda rng: rng.integers(0, 1, 3, endpoint=True), lambda rng: rng.integers(2, size=(2, 1), dtype=np.int8),
+        lambda rng: rng.binomial(2, [0.4, 0.5]), lambda rng: rng.choice(3, 2, replace=False),
+        lambda rng: rng.choice(["a", "bc"]), lambda rng: rng.permutation(3), lambda rng: rng.permutation([[1, 2], [3, 4]]),
+    ]  # fmt: skip
     for draw in draws:
         seen = []
 
@@ -285,27 +276,19 @@ def test_all_is_put_back_also_after_an_exception():
     with pytest.raises(ValueError, match="ZeroDivisionError"):
         found("fails")
     assert places() == before
+    calls = itertools.count()
+
+    def interrupted(v):
+        if next(calls) == 470:
+            raise KeyboardInterrupt
+        return random.random() < 0.5
+
     with pytest.raises(KeyboardInterrupt):
-        exact_client(interrupted(), 1.0, inputs=[0, 1])
+        exact_client(interrupted, 1.0, inputs=[0, 1])
     assert places() == before
     random.setstate(state)
     np.random.set_state(old)
     assert type(random.random()) is float and type(np.random.random()) is float
-
-
-def interrupted():
-    calls = itertools.count()
-
-    def client(v):
-        if next(calls) == 470:
-            raise KeyboardInterrupt
-        return good_coin()
-
-    return client
-
-
-def good_coin():
-    return random.random() < 0.5
 
 
 @apart

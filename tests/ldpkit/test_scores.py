@@ -10,7 +10,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import scipy
-from edges import at_the_edge, changed
+from edges import at_the_edge, changed, mean_factor
 from entry_clients import CORRECT
 
 from ldpkit.auditors import audit
@@ -66,22 +66,7 @@ def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, k, rule, mu, see
     scores = Scores(Counts(k, 1 << 12, size), np.array([epsilon]), delta, rule == "product")
     scores.balance[:] = mu
     c = rng.random((4, scores.balance.shape[0], 2))
-
-    def factor(reports, sides):
-        log = scores.shares + scores.now
-        gained = scores._played(c[list(reports)], np.array(sides), scores.grid, scores.balance, log)
-        total = np.logaddexp.reduce(log + gained[0], axis=(0, 1))
-        assert gained[1][-1] == pytest.approx(float(total[0]), abs=1e-9)
-        return math.exp(total[0])
-
-    if size == 1:
-        mean = sum(laws[x, r] / k * factor([r], [x]) for x in range(k) for r in range(4))
-    else:
-        each = itertools.product(range(4), repeat=k)
-        mean = sum(
-            math.prod(laws[x, r] for x, r in enumerate(rs)) * factor(rs, range(k)) for rs in each
-        )
-    assert mean <= 1 + 1e-9
+    assert mean_factor(scores, c, laws, size == 1) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -140,38 +125,29 @@ def test_no_bet_is_made_on_reports_that_were_counted_before():
     assert np.ptp(scores.bet(40, CLAIM)) == pytest.approx(0, abs=1e-12)
 
 
-def test_scores_go_on_as_if_they_had_never_stopped():
-    """Also with more reports in memory than the models know."""
-    for reports in (8, 300, 1000, 1800):
-        screen, scores = course(doubled, reports)
-        again = Scores(screen.counts, GRID, 0.0)
-        again.restore(json.loads(json.dumps(scores.state())))
-        made = [doubled(i % 2, np.random.default_rng(i)) for i in range(screen.room)]
-        found, sides = read(made, reports), np.arange(len(made)) % 2
-        screen.see(found, made, sides)
-        for one in (scores, again):
-            one.see(found, made, sides)
-        one, other = (s.bet(len(made), CLAIM) for s in (scores, again))
-        assert one == pytest.approx(other, abs=1e-12)
-        screen.bet(len(made))
-        for one in (screen, scores, again):
-            one.keep()
-        assert scores.log == pytest.approx(again.log, abs=1e-12) and scores.learned == again.learned
-
-
 @pytest.mark.parametrize(
     "change",
     [
+        {"_rows": lambda a: a * 0 + 2.0**40}, {"_rows": lambda a: a * math.nan}, {"counts.paths.cuts": lambda a: a + 99},
+        {"counts._coupled.events": lambda a: a - 1}, {"stakes.raw": lambda a: a[:1]}, {"counts.table.keys": lambda a: a.astype(float)},
+        {"counts._signs": lambda a: a + 0.5}, {"counts.paths.hashes": lambda a: np.arange(2**16, dtype=np.uint64)},
+        {"counts.paths.used": lambda a: a - 2**40}, {"_before": lambda a: a + 2},
         {"memory.rows": lambda a: a + 2**40}, {"memory.sides": lambda a: a + 7}, {"balance": lambda a: a * 0 + 3.0},
         {"memory.keys": lambda a: a[:-1]}, {"columns.numbers": lambda a: a["path"]}, {"base": lambda a: a[:1]},
         {"learned": lambda a: a + 10**9},
     ],
 )  # fmt: skip
 def test_a_state_that_would_lead_outside_of_the_tables_is_refused(change):
-    screen, scores = course(doubled, 600)
-    state = json.loads(json.dumps(scores.state()))
+    players = course(lambda v, rng: [v, *doubled(v, rng)], 600)
+    again = Screen(GRID, 1.0, 0.0), Scores(players[0].counts, GRID, 0.0)
+    states = [json.loads(json.dumps(player.state())) for player in players]
+    for player, fresh, state in zip(players, again, states):
+        fresh.restore(state)
+        assert (fresh.log == player.log).all()
+    assert len(again[0]._rows) and (again[0]._rows == players[0]._rows).all()
+    of = next(iter(change)) in again[1]._KEPT + again[1]._GROWN
     with pytest.raises(ValueError, match="state must hold"):
-        Scores(screen.counts, GRID, 0.0).restore(changed(state, **change))
+        again[of].restore(changed(states[of], **change))
 
 
 POOL = [
@@ -261,8 +237,8 @@ def test_trees_see_what_no_column_tells_alone():
     rng = np.random.default_rng(5)
     bits = rng.integers(0, 2, (3, 4000))
     noise = rng.random(4000)
-    _models, held_out = fit(table(*bits, noise), (bits.sum(axis=0) % 2).astype(int))
     sides = bits.sum(axis=0) % 2
+    _models, held_out = fit(table(*bits, noise), sides)
     assert (held_out[np.arange(4000), sides] > 0.5).mean() > 0.95
 
 

@@ -44,7 +44,7 @@ def test_flags_are_the_same_in_any_company(reports, cut):
     screens = []
     for _ in range(2):
         counts, (past, *_) = counted((3 * reports, []), (3 * reports, []))
-        counts.choose([(row, i % 2, i // 2) for i, row in enumerate(best(past, 0)[:20])])
+        counts.choose([np.append(row, [i % 2, i // 2]) for i, row in enumerate(best(past, 0)[:20])])
         screens.append(counts)
     sides = np.zeros(len(reports), np.int64)
     together = screens[0].see(read(reports), sides)
@@ -140,7 +140,7 @@ def test_a_threshold_keeps_its_value_when_lines_are_cut_anew():
         *[([0.5] * 20, [6.5] * 20)] * 2,
     )
     above = next(row for row in best(past, 1) if row[1] == tallies.ABOVE)
-    counts.choose([(above, 1, 2)])
+    counts.choose([np.append(above, [1, 2])])
     edges = counts.paths.edges.copy()
     counts.see(read([1e9 + i for i in range(40)]), np.zeros(40, np.int64))
     counts.end_block(1.0, 0.0), counts.end_block(1.0, 0.0)
@@ -153,7 +153,7 @@ def test_what_is_bet_on_is_never_forgotten():
     said = counting.read([{"x": "mine"}], named=True).events
     key = next(key for key, words in said.items() if words == "field x is 'mine'")
     place = np.flatnonzero(counts.table.keys == key)[0]
-    counts.choose([(np.array([9.0, tallies.CATEGORY, place, 0, 20, 0]), 0, 0)])
+    counts.choose([np.array([9.0, tallies.CATEGORY, place, 0, 20, 0, 0, 0])])
     many = [f"word {i}" for i in range(4 * SMALL)]
     for _ in range(2):
         counts.see(read([{"y": many}]), NO_SIDE[:1])
@@ -180,7 +180,7 @@ def test_two_columns_that_agree_are_found():
     agree = couple.events[0, 0, 0]
     assert agree[1] == tallies.AGREE and agree[4] == 60
     assert words(counts, agree, first[0]) == "entry 4 and entry 21 agree"
-    counts.choose([(agree, 0, 0), (couple.events[0, 1, 0], 1, 0)])
+    counts.choose([np.append(agree, [0, 0]), np.append(couple.events[0, 1, 0], [1, 0])])
     flags = counts.see(read(first + second), np.zeros(120, np.int64))
     assert flags[:60].tolist() == [[1, 0]] * 60
     assert flags[60:, 0].tolist() == [report[20] == report[3] for report in second]
@@ -189,5 +189,5 @@ def test_two_columns_that_agree_are_found():
 
 def test_tables_keep_the_layout_for_which_the_kernels_are_compiled():
     counts, (past, *_) = counted(([0.25, 1.0] * 9, [0.75] * 9))
-    counts.choose([(row, 0, 0) for row in best(past, 0)[:2]])
+    counts.choose([np.append(row, [0, 0]) for row in best(past, 0)[:2]])
     assert all(table.flags.c_contiguous for table in counts.paths)

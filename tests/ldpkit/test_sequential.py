@@ -11,6 +11,7 @@ from laws import P_MIN
 from scipy import stats
 
 from ldpkit import audit, betting
+from ldpkit.curve import gdp
 from ldpkit.mechanisms import GRR, OUE, PCKVUE, Client, KeyValues
 from ldpkit.sequential import Declared, SequentialAudit
 from ldpkit.sequential.events import Tracks
@@ -22,6 +23,11 @@ ALPHA = 0.01
 
 def _bits(mechanism, values, rng):
     return mechanism.perturb(values, rng)
+
+
+def gauss(values, rng):
+    """Gaussian noise, rounded, because the last bits of a float reveal the input."""
+    return np.round(np.array(values) * 1.2 + rng.normal(size=len(values)), 3).tolist()
 
 
 def leaking(k=10, epsilon=2.0, claim=1.0):
@@ -59,11 +65,16 @@ def test_an_audit_stops_where_it_is_told_to():
 
 
 def test_an_audit_that_was_kept_goes_on_as_if_it_had_never_stopped():
-    for target in (GRR(5, 1.0), leaking(claim=2.0)):
-        planned = SequentialAudit(target, "tight", trials=3000)
+    few, curved = [[1], [9, 100], [8, 27, 2000, 2999]], {"curve": gdp(1.0), "band": [1.0]}
+    noisy = Client(gauss, report="any", values=[0, 1], epsilon=4.0, delta=1e-4)
+    for planned, all_cuts in (
+        (SequentialAudit(GRR(5, 1.0), "tight", trials=3000), few),
+        (SequentialAudit(leaking(claim=2.0), "tight", trials=3000), few),
+        (SequentialAudit(noisy, "learned", trials=500, **curved), [[217]]),
+    ):
         whole = planned.start(7)
         whole.go()
-        for cuts in ([1], [9, 100], [8, 27, 2000, 2999]):
+        for cuts in all_cuts:
             state = None
             for cut in cuts:
                 part = planned.start(1 if state else 7, state)
@@ -73,7 +84,9 @@ def test_an_audit_that_was_kept_goes_on_as_if_it_had_never_stopped():
             rest.go()
             assert rest.result.counts == whole.result.counts and rest.rounds == whole.rounds, cuts
             assert rest.result.lower == whole.result.lower and rest.stopped == whole.stopped, cuts
-            assert rest.wealth.log == pytest.approx(whole.wealth.log, abs=1e-9), cuts
+            assert rest.wealth.total == pytest.approx(whole.wealth.total, abs=1e-9), cuts
+            assert rest.result.band == whole.result.band and str(rest.result) == str(whole.result)
+            assert rest.result.tangent == pytest.approx(whole.result.tangent, abs=1e-9)
 
 
 def test_an_audit_goes_on_after_a_violation_and_raises_the_bound():
@@ -246,13 +259,13 @@ def test_a_state_is_of_use_to_its_own_audit_only(tmp_path):
     for name, target, attack, given in [
         ("epsilon", leaking(claim=1.5), "tight", {}),
         ("alpha", own, "tight", {"alpha": 0.05}),
-        ("delta", own, "tight", {"delta": 0.1}),
+        ("delta", own, "tight", {"delta": 0.1}), ("curve", own, "learned", {"curve": gdp(1.1)}),
         ("inputs", own, "tight", {"pair": (3, 4)}),
         ("attack", own, "guess", {}),
         ("arguments", leaking(epsilon=3.0, claim=0.5), "tight", {}),
         ("client", Client(clear, 10, "bits", 0.5), "tight", {}),
         ("object", Client(OUE(10, 2.0).perturb, 10, "bits", 0.5), "tight", {}),
-    ]:
+    ]:  # fmt: skip
         with pytest.raises(ValueError, match=f"same audit: .*{name} was "):
             SequentialAudit(target, attack, **given).start(1, state)
     with pytest.raises(ValueError, match="release was '0'"):

@@ -1,6 +1,5 @@
 """Bets on what counts promise: they are fair under the claim, and win where a client breaks it."""
 
-import itertools
 import math
 
 import hypothesis
@@ -8,7 +7,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import scipy
-from edges import at_the_edge
+from edges import at_the_edge, every_round
 from entry_clients import CLEAR, CORRECT, rarely, shares
 
 from ldpkit.sequential import Screen, block_end, read, screen
@@ -42,7 +41,7 @@ def audit(client, most, seed=1, epsilon=1.0, delta=0.0):
 
 def words(bets):
     """The events of the strategy that has won most."""
-    found = [bets.counts.entry(event, bets.report) for event, _ in bets.leader(0)[1]]
+    found = [bets.counts.entry(event, bets.report) for event in bets.leader(0)[1]]
     return [entry.words for entry in found if entry is not None]
 
 
@@ -76,15 +75,7 @@ def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, k, rule, seed, a
         assert won[0, 0] >= 0 and total[-1] == won[0, 0]
         return won[0, 0]
 
-    def all_rounds():
-        if size == 1:
-            return [([(r, x)], laws[x, r] / k) for x in range(k) for r in range(4)]
-        each = itertools.product(range(4), repeat=k)
-        return [
-            ([*zip(rs, range(k))], math.prod(laws[x, r] for x, r in enumerate(rs))) for rs in each
-        ]
-
-    every = all_rounds()
+    every = [*every_round(laws, size == 1)]
     once = [(drawn, chance, factor(*drawn)) for drawn, chance in every]
     assert sum(chance * now for _, chance, now in once) <= 1 + 1e-12
     for drawn, _, now in once[:: max(1, len(once) // 8)]:
@@ -92,24 +83,19 @@ def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, k, rule, seed, a
         assert twice <= now * (1 + 1e-12)
 
 
+SAID = {
+    "dict_70_fields": "field f69", "bits_1024_place_1000": "entry 1,000", "text_place_7": "character 8 of the text",
+    "in_base64": "entry 11 of the base64 bytes of the text", "sign_of_zero": "binary digit 63 of entry 2",
+    "bit_70_of_integer": "binary digit 10 of entry 3 of the 60-bit digits of the report",
+    "member_of_shuffled_objects": "field kind of an entry of field events",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", CLEAR)
-def test_an_input_in_the_clear_is_refuted_soon(name):
+def test_an_input_in_the_clear_is_refuted_soon_and_its_place_is_named(name):
     reports, bets = audit(CLEAR[name], 200)
-    assert reports is not None
-    assert bets.leader(0)[0] < len(STRATEGIES) - 1 and any(words(bets))
-
-
-@pytest.mark.parametrize(
-    "name, said",
-    [
-        ("dict_70_fields", "field f69"), ("bits_1024_place_1000", "entry 1,000"), ("text_place_7", "character 8 of the text"),
-        ("in_base64", "entry 11 of the base64 bytes of the text"), ("sign_of_zero", "binary digit 63 of entry 2"),
-        ("bit_70_of_integer", "binary digit 10 of entry 3 of the 60-bit digits of the report"),
-        ("member_of_shuffled_objects", "field kind of an entry of field events"),
-    ],
-)  # fmt: skip
-def test_the_words_name_the_place(name, said):
-    assert any(said in event for event in words(audit(CLEAR[name], 200)[1]))
+    assert reports is not None and bets.leader(0)[0] < len(STRATEGIES) - 1
+    assert any(SAID.get(name, "") in event for event in words(bets)) and CLEAR.keys() >= SAID.keys()
 
 
 def test_a_rare_leak_is_refuted():
@@ -161,7 +147,7 @@ def test_the_wealth_is_known_after_every_report():
     bets.see(read(sides.tolist()), sides.tolist(), sides)
     bets.bet(16)
     bets.keep()
-    assert bets.log[0] == 0 and bets.chosen
+    assert bets.log[0] == 0 and len(bets._rows)
     won = np.empty(0, int)
     while not won.size:
         sides = np.zeros(bets.room, int)
@@ -186,7 +172,7 @@ def test_one_input_of_many_is_found(k):
         bets.see(read(reports), reports, sides)
         bets.bet(sides.size)
         bets.keep()
-    assert bets.rounds < 60 * k and any(d == k - 1 for _, d in bets.leader(0)[1])
+    assert bets.rounds < 60 * k and (bets.leader(0)[1][:, -2] == k - 1).any()
 
 
 def test_blocks_grow_by_half_up_to_a_bound():
