@@ -1,8 +1,8 @@
 """Start the kernel of a page as a copy of a process that has already imported what most pages import.
 
 A kernel of its own process pays about two seconds of imports before the first line of its page. The processes that execute pages are
-copies of one prepared process (the `forkserver` of `ldpbook.execute`, after it has imported `ldpbook.prepared`), and so are the kernels
-that they start.
+copies of one prepared process, and so are the kernels that they start. It is the `forkserver` of `ldpbook.execute`, after it has
+imported `ldpbook.prepared`.
 """
 
 import atexit

@@ -1,4 +1,4 @@
-"""What is done once, in the process that is copied for each page, instead of in each of its copies.
+"""Do once, in the process that is copied for each page, what each of its copies would have to do.
 
 It makes the imports of most pages. It reads which file imports which, for the digests of stored sweeps (`ldpbook.stored`). The
 garbage collector of the copies passes over all objects that exist by then.

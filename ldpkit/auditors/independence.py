@@ -31,7 +31,7 @@ from ..types import Array, Numbers, Pair, Reports, Rng
 
 # fmt: off
 __all__ = [
-    "FALSE_ALARM", "UNSEEDED", "Findings", "BatchSummary", "examine", "same_seed",
+    "FALSE_ALARM", "UNSEEDED", "Findings", "BatchSummary", "examine", "gains", "same_seed",
     "summarise",
 ]
 # fmt: on
@@ -318,6 +318,12 @@ _QUESTIONS, _PATIENCE = 2000, 5.0  # questions, and seconds for all of them
 _FRESH = 20  # so many changing answers repeat by chance with probability 2^-20 at most
 
 
+def gains(epsilon: float, delta: float) -> tuple[float, float]:
+    """Return what the logarithm of the wealth gains if the third answer differs, and if not."""
+    stake = math.exp(-min(epsilon, 700))
+    return math.log1p((1 - delta) * stake), math.log1p(-delta * stake)
+
+
 def same_seed(client: Any, inputs: Sequence[int], goal: float) -> tuple[float, bool]:
     """Find out whether a program draws the same coins at every start.
 
@@ -356,8 +362,7 @@ def same_seed(client: Any, inputs: Sequence[int], goal: float) -> tuple[float, b
         return -math.inf, False
     starts = [Program(client.function.words, client.function.limit) for _ in range(3)]
     values = [i if client.values is None else client.values[i] for i in inputs]
-    stake = math.exp(-min(client.epsilon, 700))
-    won, lost = math.log1p((1 - client.delta) * stake), math.log1p(-client.delta * stake)
+    won, lost = gains(client.epsilon, client.delta)
     last: dict[int, Any] = {}
     wealth, fresh, end = 0.0, 0, time.monotonic() + _PATIENCE
     for at in itertools.islice(itertools.cycle(range(len(values))), _QUESTIONS):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 import numpy as np
 
 from .. import checks
-from ..reports import Independent, ReportType, Support
+from ..reports import ExactSupport, Independent, ReportType, Support
 from ..types import Array, ArrayLike, Input, Numbers, Reports, Rng, Row, Word
 
 __all__ = [
@@ -254,8 +254,9 @@ def oracle(mechanism: FrequencyOracle) -> FrequencyOracle:
 def distribution_known(mechanism: object) -> bool:
     """Whether counts may be sampled from an exact distribution instead of counted on real reports.
 
-    This needs three conditions. The mechanism's class sets `exact`, its `perturb` has not been
-    replaced since, and the exact distribution of its report type is known.
+    This needs four conditions. The mechanism's class sets `exact`, its `perturb` has not been
+    replaced since, the exact distribution of its report type is known, and the rates of the
+    mechanism are those of its report type.
     """
     return (
         isinstance(mechanism, LocalRandomizer)
@@ -263,6 +264,11 @@ def distribution_known(mechanism: object) -> bool:
         and "perturb" not in vars(mechanism)
         and type(mechanism).perturb is type(mechanism)._client
         and mechanism.report_type.exact
+        and not (
+            isinstance(mechanism, SupportOracle)
+            and isinstance(form := mechanism.report_type, ExactSupport)
+            and (mechanism.p, mechanism.q) != (form.p, form.q)
+        )
     )
 
 
@@ -304,8 +310,8 @@ def support_estimate(counts: Array, n: Numbers, p: float, q: float) -> Array:
 class Stated:
     """A number that the report type states under the same name, such as the rate `p`.
 
-    A subclass may have a field or property of this name instead. That changes neither the reports
-    of the client nor their exact distribution, which follow the report type.
+    A subclass may have a field or property of this name instead, which its client then follows. If
+    the report type states another number, the exact distribution is not known.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:

@@ -66,7 +66,7 @@ class GRR(SupportOracle, exact=True):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return reports, int array (n,); see `Mechanism.perturb`."""
-        return respond(self._users(values, rng), self.k, self.report_type.p, rng)
+        return respond(self._users(values, rng), self.k, self.p, rng)
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,7 @@ class SubsetSelection(SupportOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return subsets, int array (n, omega); see `Mechanism.perturb`."""
-        values, form = self._users(values, rng), self.report_type
-        return _subsets(values, self.k, form.omega, form.p, first_state(rng))
+        return _subsets(self._users(values, rng), self.k, self.omega, self.p, first_state(rng))
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class LocalHashing(SupportOracle):
         values, form = self._users(values, rng), self.report_type
         seeds = rng.integers(0, form.seeds, values.size, dtype=np.uint64)
         true = form.cells(values, seeds)
-        sent = respond(true, self.g, form.p, rng) if form.p < 1 else true
+        sent = respond(true, self.g, self.p, rng) if self.p < 1 else true
         return structured(HASH_REPORT, seed=seeds, cell=sent)
 
 

@@ -72,16 +72,9 @@ class UnaryEncoding(SupportOracle):
     k: Domain
     epsilon: Epsilon
 
-    if TYPE_CHECKING:
-
-        @property
-        def report_type(self) -> IndependentBits:
-            """Independent bits."""
-
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
-        values, form = self._users(values, rng), self.report_type
-        return _bits(values, self.k, form.p, form.q, rng)
+        return _bits(self._users(values, rng), self.k, self.p, self.q, rng)
 
 
 @dataclass(frozen=True)

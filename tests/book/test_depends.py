@@ -295,18 +295,16 @@ def test_functions_differ_by_the_values_they_hold_by_name_and_by_what_they_reach
 
 
 def test_versions_of_the_libraries_count_also_where_one_is_absent(monkeypatch):
-    before, real = stored.identity(Audit.cell), importlib.metadata.version
+    before, real = stored.identity(Audit.cell), importlib.metadata.distributions
     absent = {"scikit-learn", "statsmodels"}
 
-    def version(name):
-        if name in absent:
-            raise importlib.metadata.PackageNotFoundError(name)
-        return real(name)
+    def distributions(name):
+        return [] if name in absent else real(name=name)
 
     with monkeypatch.context() as there:
         there.setattr(digests.platform, "python_version", lambda: "3.99.0")
         assert stored.identity(Audit.cell) != before
-    monkeypatch.setattr(importlib.metadata, "version", version)
+    monkeypatch.setattr(importlib.metadata, "distributions", distributions)
     assert {name for name, found in digests.versions().items() if found == "absent"} == absent
     assert stored.identity(Audit.cell) != before
 

@@ -32,7 +32,7 @@ from ldpkit.mechanisms import (
 )
 from ldpkit.mechanisms.base import distribution_known
 from ldpkit.mechanisms.client import FORMS
-from ldpkit.reports import ExactSupport, ReportType, Value
+from ldpkit.reports import ExactSupport, IndependentBits, ReportType, Value
 
 
 class Leaking(OUE):
@@ -123,8 +123,10 @@ def test_a_client_that_is_replaced_inside_the_package_has_no_law_either(monkeypa
     body = {"__module__": OUE.__module__, "perturb": perturb}
     inside = type("Inside", (OUE,), body)(10, 1.0)
     assert not distribution_known(inside) and audit(inside, trials=5000).violated
-    stated = body | {"q": property(lambda self: 0.0), "exact": True}
+    stated = body | {"exact": True, "report_type": IndependentBits(10, 1.0, 0.0)}
     assert distribution_known(type("Anew", (OUE,), stated)(10, 1.0))
+    stated |= {"q": property(lambda self: 0.1)}  # another rate than that of the reports
+    assert not distribution_known(type("Apart", (OUE,), stated)(10, 1.0))
     assert distribution_known(SUE(5, 1.0))
     monkeypatch.setattr(SUE, "perturb", lambda self, values, rng: np.eye(self.k)[values])
     assert not distribution_known(SUE(5, 1.0)) and audit(SUE(5, 1.0), trials=2000).violated
