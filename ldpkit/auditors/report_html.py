@@ -276,10 +276,10 @@ def _of_counts(result: Any, level: str) -> dict[str, str]:
         },
         "interval": ends and f"{ends} {level}, if the reports are those of {result.mechanism}",
         "reverse": "".join(
-            f"tp = {row['tp']:,}, fp = {row['fp']:,}, lower = {row['lower']:.4f}"
+            f"tp = {row['tp']:,}, fp = {row['fp']:,}, lower = {down(row['lower'])}"
             for row in directions[1:]
         ),
-        "lower": f"{result.lower:.4f} {level}{questions}",
+        "lower": f"{down(result.lower)} {level}{questions}",
     }
 
 
