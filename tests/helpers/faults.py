@@ -27,7 +27,7 @@ TESTS = {
     "betting": "ldpkit/betting ldpkit/sequential_bets",
     "kinds": "ldpkit/reports ldpkit/attacks ldpkit/approximate ldpkit/longitudinal ldpkit/multidimensional ldpkit/any_reports"
     " ldpkit/hashing ldpkit/mechanisms ldpkit/properties ldpkit/bits ldpkit/testing",
-    "attacks": "ldpkit/attacks ldpkit/rad_game book/rad_dpsgd ldpkit/poison ldpkit/sgd_attacks",
+    "attacks": "ldpkit/attacks ldpkit/rad_game book/rad_dpsgd ldpkit/poison ldpkit/sgd_attacks ldpkit/hostile",
 }
 """Test files that judge the faults of each part."""
 

@@ -388,6 +388,7 @@ ATTACKERS = [
     ("pairs.shape(0)", f"clip {POSITIVE} 0"),
     # reconstruction
     ("reconstruct.kappa([0.5, nan])", "prior must be a list of at least two finite numbers, got"),
+    ("reconstruct.kappa([1.0])", "prior must be a list of at least two finite numbers, got shape (1,)"),
     ("reconstruct.kappa([1.5, -0.5])", "prior must have no negative mass, got -0.5 at record 1"),
     ("reconstruct.kappa(['a', 'b'])", "prior must be made of numbers, got <U1 of shape (2,)"),
     ("reconstruct.kappa([0.5, 0.5], [[1, 2], [0, 1]])", "success must be a matrix of 0 and 1 of shape (2, 2), got"),
