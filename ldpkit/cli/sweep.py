@@ -168,16 +168,18 @@ def _planned(
         out is None or (isinstance(out, str) and out),
         f"out must be the name of a file, got {out!r}",
     )
+    for cell in cells:  # all of them before anything is imported
+        client = str(cell.get("mechanism"))
+        module, colon, _ = client.partition(":")
+        need(
+            not colon or any(f"{module}.".startswith(f"{each}.") for each in allow),
+            f"cell {cell}: client {client!r} would be imported and run as you: --allow {module}"
+            " lets it",
+        )
     if allow:
         sys.path.insert(0, os.getcwd())  # for clients, and workers inherit it
     for cell in sweeps.progress(cells, len(cells), "checking"):
-        module, colon, _ = str(cell.get("mechanism")).partition(":")
         try:
-            need(
-                not colon or any(f"{module}.".startswith(f"{each}.") for each in allow),
-                f"client {cell.get('mechanism')!r} would be imported and run as you: --allow"
-                f" {module} lets it",
-            )
             need(
                 "seed" not in cell,
                 "seed must stand outside the grid, because every cell derives its own seed from it",

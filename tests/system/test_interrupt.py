@@ -113,8 +113,8 @@ def test_a_kernel_is_interrupted_in_the_main_thread(tmp_path):
     ("audit-gradient --adversary dummy --epsilon 1 --faithful", "ldpkit.mechanisms.LDPSGD.perturb"),
     ("audit-shuffle --epsilon 1 --clients 1000 --faithful", "ldpkit.mechanisms.LDPSGD.perturb"),
     ("refine --family ue --k 10 --epsilon 1", "ldpkit.refine.refine"),
-    ("rad --mechanism GRR --m 10 --epsilon 1", "ldpkit.cli.papers.rad_uniform"),
-    ("calibrate --mechanism grr --m 2 --risk 0.1", "ldpkit.cli.papers.run_calibrate"),
+    ("rad --mechanism GRR --m 10 --epsilon 1", "ldpkit.auditors.rad.rad_uniform"),
+    ("calibrate --mechanism grr --m 2 --risk 0.1", "ldpkit.auditors.rad.calibrate"),
 ])  # fmt: skip
 def test_every_command_is_interrupted_in_its_work(command, stuck):
     owner, _, name = stuck.rpartition(".")
