@@ -16,6 +16,7 @@ from ..mechanisms import GRADIENT, KEY_VALUE, PCKVUE, PrivKV
 from ..mechanisms.cpp import CPP
 from ..refine import front
 from ..refine.pareto import select
+from ..stats import down
 from ..types import Word
 from .options import as_json, cli, conclude, options, strict, write
 
@@ -150,7 +151,9 @@ def rad(
     if successes is not None and reports is not None:
         words["claim"] = math.inf if claim is None else claim
         result = reconstruction.rad_result(successes, reports, m, protocol, **words)
-        return conclude([result], as_json, strict)
+        told = f"{successes:,} of {reports:,} reports reconstructed"
+        bound = f"{down(result.lower)} for any mechanism, at level {result.level}"
+        return conclude([result], as_json, strict, counts=told, lower=bound)
     if protocol is None or claim is None:
         raise click.UsageError("give --mechanism and --epsilon, or --successes and --reports")
     exact = reconstruction.rad_uniform(RADAudit.target(protocol, k=m, epsilon=claim))

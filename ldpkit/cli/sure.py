@@ -201,8 +201,11 @@ def resume(
 
 
 def _kept(file: Path) -> Row:
-    """Read an audit that was kept, and refuse any other file."""
-    kept: Row = json.loads(file.read_text(encoding="utf-8"))
+    """Read an audit that was kept, and refuse any other file by its beginning."""
+    with file.open(encoding="utf-8") as lines:
+        opening = lines.read(len(_OPENING))
+        checks.need(opening == _OPENING, f"it does not begin with {_OPENING}")
+        kept: Row = json.loads(opening + lines.read())
     release, check = kept["ldpkit"], kept.pop("check")  # the digest of all other entries
     checks.need(release == __version__, f"ldpkit {release} kept it, and this is {__version__}")
     checks.need(check == digest(kept), "it was changed")

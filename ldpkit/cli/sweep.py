@@ -130,8 +130,10 @@ def read(path: str | Path, allow: Collection[str] = ()) -> Plan:
     """
     try:
         need(Path(path).is_file(), "a sweep is described by a regular file")
-        need(Path(path).stat().st_size <= _LONGEST, f"longer than {_LONGEST:,} bytes")
-        content = parsed(Path(path).read_bytes())
+        with Path(path).open("rb") as file:
+            text = file.read(_LONGEST + 1)  # a file may grow, or state no size
+        need(len(text) <= _LONGEST, f"longer than {_LONGEST:,} bytes")
+        content = parsed(text)
         need(isinstance(content, dict), f"a sweep is described by keys and values, got {content!r}")
         for name in content:
             one_of("key", name, _KEYS)
