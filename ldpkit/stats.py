@@ -32,6 +32,7 @@ __all__ = [
 # fmt: on
 
 Delta = Annotated[float, checks.rule(checks.real, 0, 1, closed="[)")]
+Tail = Annotated[float, checks.rule(checks.real, 1e-120, 1, closed="[)")]
 
 TAILS = {"published": 4, "valid": 2}
 """Divisor of alpha that gives the mass of one tail, by convention.
@@ -211,10 +212,14 @@ def epsilon_lower(
         return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
 
 
-def epsilon_ceiling(trials: int, *, tail: float) -> float:
+@checks.checked
+def epsilon_ceiling(trials: checks.Count, *, tail: Tail) -> float:
     """Largest possible value of `epsilon_lower`, for all true positives and no false positives
-    (eps_OPT)."""
-    return float(epsilon_lower(trials, 0, trials, tail=tail))
+    (eps_OPT).
+
+    Then the bounds are ``L = tail ** (1 / trials)`` and ``U = 1 - L``.
+    """
+    return -math.log(math.expm1(-math.log(tail) / trials))
 
 
 @checks.checked

@@ -37,7 +37,7 @@ __all__ = ["sweep", "SweepError", "cells", "progress"]
 Func: TypeAlias = Callable[..., object]
 Job: TypeAlias = tuple[Func, Row, int, dict[str, str]]
 Each = TypeVar("Each")
-MAX_CELLS = 10**6
+MAX_CELLS, _TASKS = 10**6, 10**4
 
 
 def progress(
@@ -102,6 +102,17 @@ def _run(func: Func, cell: Row, seed: int, wanted: dict[str, str]) -> str:
     return json.dumps(result if isinstance(result, list) else [result], default=_plain)
 
 
+def _outcome(call: Callable[[], Each]) -> Each | Exception:
+    try:
+        return call()
+    except Exception as error:
+        return error
+
+
+def _group(jobs: list[Job]) -> list[str | Exception]:
+    return [_outcome(functools.partial(_run, *job)) for job in jobs]
+
+
 class SweepError(RuntimeError):
     """Error after a sweep in which some cells failed.
 
@@ -128,35 +139,47 @@ class SweepError(RuntimeError):
 
 def _there(
     jobs: dict[int, Job], pool: Executor, limit: float | None
-) -> Generator[tuple[int, Callable[[], str]], None, None]:
-    """Submit the jobs to an executor; yield number and result of each as it ends.
+) -> Generator[tuple[int, str | Exception], None, None]:
+    """Submit the jobs to an executor; yield number and outcome of each as it ends.
 
-    A job whose worker died is computed once more, alone, after all others. If its worker dies
-    again, the cause is the job itself, and not another job that took the memory.
+    Many jobs go in groups, because an executor takes longer for a task than for a short job. A job
+    whose worker died is computed once more, alone, after all others. If its worker dies again, the
+    cause is the job itself, and not another job that took the memory.
     """
-    futures: dict[Future[str], int] = {}
+    futures: dict[Future[list[str | Exception]], list[int]] = {}
     # only `executors.Processes` has a limit
     limited: dict[str, Any] = {} if limit is None else {"limit": limit}
+    numbers, size = list(jobs), 1 if limit or not jobs else -(-len(jobs) // _TASKS)
+    groups = [numbers[i : i + size] for i in range(0, len(numbers), size)]
 
-    def begun(i: int) -> Future[str]:
+    def begun(group: list[int]) -> Future[list[str | Exception]]:
         try:
-            future = pool.submit(_run, *jobs[i], **limited)
-        except BrokenExecutor as error:  # it accepts none any more, so that the job fails
+            future = pool.submit(_group, [jobs[i] for i in group], **limited)
+        except BrokenExecutor as error:  # it accepts none any more, so that the jobs fail
             future = Future()
             future.set_exception(error)
-        futures[future] = i
+        futures[future] = group
         return future
 
     lost = getattr(sys.modules.get("distributed"), "KilledWorker", BrokenExecutor)
-    suspects = []
+    suspects: list[int] = []
     try:
-        for future in as_completed([begun(i) for i in jobs]):
-            if not future.cancelled() and isinstance(future.exception(), (BrokenExecutor, lost)):
-                suspects.append(futures[future])
-            else:
-                yield futures[future], future.result
+        while groups:
+            apart = []  # jobs of groups that did not end
+            for future in as_completed([begun(group) for group in groups]):
+                group, found = futures[future], _outcome(future.result)
+                if isinstance(found, list):
+                    yield from zip(group, found)
+                elif len(group) > 1 and not isinstance(found, CancelledError):
+                    apart += [[i] for i in group]
+                elif isinstance(found, (BrokenExecutor, lost)):
+                    suspects += group
+                else:
+                    yield from ((i, found) for i in group)
+            groups = apart
         for i in suspects:
-            yield i, begun(i).result
+            found = _outcome(begun([i]).result)
+            yield i, found[0] if isinstance(found, list) else found
     finally:
         for future in futures:
             future.cancel()
@@ -268,7 +291,7 @@ def sweep(
     save(True)
     own = executors.local(workers) if executor is None and (workers > 1 or limit) and jobs else None
     pool = executor or own
-    here = ((i, functools.partial(_run, *job)) for i, job in jobs.items())
+    here = ((i, _outcome(functools.partial(_run, *job))) for i, job in jobs.items())
     outcomes = _there(jobs, pool, limit) if pool else here
     failures: dict[int, Exception] = {}
 
@@ -277,20 +300,19 @@ def sweep(
         return f"{kept_in}{f'; {len(failures)} failed' if failures else ''}"
 
     try:
-        for i, result in progress(
+        for i, outcome in progress(
             outcomes, len(listed), label, start=len(listed) - len(jobs), more=known
         ):
-            try:
-                text = texts[i] = result()
-            except CancelledError:
+            if isinstance(outcome, CancelledError):
                 failures[i] = CancelledError(
                     "dropped by the executor, as a Dask client does when its scheduler is gone"
                 )
-            except Exception as error:
-                failures[i] = error
+            elif isinstance(outcome, Exception):
+                failures[i] = outcome
             else:
+                texts[i] = outcome
                 if kept:
-                    kept.write(listed[i], text)
+                    kept.write(listed[i], outcome)
                 save(False)
     except BaseException:
         if own:

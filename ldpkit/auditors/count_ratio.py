@@ -295,7 +295,13 @@ class Compared(Auditor):
         if fields["attack"] == "separated":
             bounds, weak = [0.0], "auditor separated has no valid bound"
         else:
-            bounds = [statistic(a, b, trials, estimator, alpha=alpha)[0] for a, b in groups]
+            used = self.estimator, self.alpha, self.variation
+            bounds = [
+                value
+                if used == (estimator, alpha, None)
+                else statistic(a, b, trials, estimator, alpha=alpha)[0]
+                for a, b in groups
+            ]
             # the largest bound follows if the groups send one output each, and not the same
             halved, tail = estimator in HALVED, alpha / (2 if estimator in HALVED else 4 * outputs)
             weak = too_few(

@@ -81,8 +81,15 @@ def test_sums_of_a_cell_are_formed_by_one_thread_and_only_there():
         assert threads(1) == {"threads": "[2]"}
 
 
+@pytest.fixture(params=[10**4, 2, 1])
+def groups(request, monkeypatch):
+    """Most tasks that an executor gets: each cell is one, or cells go in two groups or in one."""
+    monkeypatch.setattr(sys.modules["ldpkit.sweep"], "_TASKS", request.param)
+    return request.param
+
+
 @pytest.mark.parametrize("workers", [1, 2, None])
-def test_any_number_of_workers_gives_the_same_bytes(workers, table):
+def test_any_number_of_workers_gives_the_same_bytes(workers, table, groups):
     assert sweep(Audit.cell, GRID, seed=1, workers=workers).to_csv() == table
 
 
@@ -166,7 +173,9 @@ def test_a_damaged_entry_is_reported_and_computed_again_to_the_same_bytes(tmp_pa
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_failing_cell_is_named_and_the_others_are_finished_for_good(tmp_path, trace, workers):
+def test_a_failing_cell_is_named_and_the_others_are_finished_for_good(
+    tmp_path, trace, workers, groups
+):
     forbidden, file = tmp_path / "forbidden", tmp_path / "table.csv"
     forbidden.write_text("4")
     grid = {"x": range(6), "trace": str(trace), "forbidden": str(forbidden)}
@@ -191,7 +200,7 @@ def test_an_error_that_every_cell_has_is_told_three_times_and_counted():
     assert len(caught.value.failures) == 5 and caught.value.table.empty
 
 
-def test_a_dying_worker_costs_only_its_own_cell_which_is_computed_again(tmp_path):
+def test_a_dying_worker_costs_only_its_own_cell_which_is_computed_again(tmp_path, groups):
     grid = {"x": range(5), "marks": str(tmp_path), "fatal": [[1, 3]]}
     found = sweep(fragile, grid, seed=1, workers=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "3"]  # both did die
@@ -214,22 +223,24 @@ def test_an_interrupt_ends_running_cells_and_keeps_what_is_finished(tmp_path):
     assert found["square"].tolist() == [1, 4]
 
 
-def test_cells_that_an_executor_refuses_or_drops_are_reported():
+def test_cells_that_an_executor_refuses_or_drops_are_reported(groups):
     class Broken(Executor):
         def submit(self, *call):
             raise BrokenExecutor("out of order")
 
     class Dropping(Executor):
         def submit(self, *call):
-            future = Future()
+            dropped.append(future := Future())
             future.cancel()
             future.set_running_or_notify_cancel()
             return future
 
+    dropped = []
     for executor, error in (Broken(), "BrokenExecutor: out of order"), (
         Dropping(), "CancelledError: dropped by the executor"):  # fmt: skip
         with pytest.raises(SweepError, match=f"2 of 2 cells failed(.|\n)*{error}"):
             sweep(square, {"x": [1, 2]}, seed=1, executor=executor)
+    assert len(dropped) == min(groups, 2)
 
 
 def test_a_worker_with_other_versions_is_refused_naming_both(monkeypatch):
