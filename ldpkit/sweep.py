@@ -102,15 +102,12 @@ def _run(func: Func, cell: Row, seed: int, wanted: dict[str, str]) -> str:
     return json.dumps(result if isinstance(result, list) else [result], default=_plain)
 
 
-def _outcome(call: Callable[[], Each]) -> Each | Exception:
-    try:
-        return call()
-    except Exception as error:
-        return error
+def _group(jobs: list[Job]) -> list[str]:
+    return [_run(*job) for job in jobs]
 
 
-def _group(jobs: list[Job]) -> list[str | Exception]:
-    return [_outcome(functools.partial(_run, *job)) for job in jobs]
+def _result(future: "Future[list[str]]", number: int) -> str:
+    return future.result()[number]
 
 
 class SweepError(RuntimeError):
@@ -139,20 +136,21 @@ class SweepError(RuntimeError):
 
 def _there(
     jobs: dict[int, Job], pool: Executor, limit: float | None
-) -> Generator[tuple[int, str | Exception], None, None]:
-    """Submit the jobs to an executor; yield number and outcome of each as it ends.
+) -> Generator[tuple[int, Callable[[], str]], None, None]:
+    """Submit the jobs to an executor; yield number and result of each as it ends.
 
-    Many jobs go in groups, because an executor takes longer for a task than for a short job. A job
-    whose worker died is computed once more, alone, after all others. If its worker dies again, the
-    cause is the job itself, and not another job that took the memory.
+    Many jobs go in groups, because an executor takes longer for a task than for a short job. The
+    jobs of a group that fails are computed once more, each as a task of its own. A job whose worker
+    died is computed once more, alone, after all others. If its worker dies again, the cause is the
+    job itself, and not another job that took the memory.
     """
-    futures: dict[Future[list[str | Exception]], list[int]] = {}
+    futures: dict[Future[list[str]], list[int]] = {}
     # only `executors.Processes` has a limit
     limited: dict[str, Any] = {} if limit is None else {"limit": limit}
     numbers, size = list(jobs), 1 if limit or not jobs else -(-len(jobs) // _TASKS)
     groups = [numbers[i : i + size] for i in range(0, len(numbers), size)]
 
-    def begun(group: list[int]) -> Future[list[str | Exception]]:
+    def begun(group: list[int]) -> Future[list[str]]:
         try:
             future = pool.submit(_group, [jobs[i] for i in group], **limited)
         except BrokenExecutor as error:  # it accepts none any more, so that the jobs fail
@@ -165,21 +163,22 @@ def _there(
     suspects: list[int] = []
     try:
         while groups:
-            apart = []  # jobs of groups that did not end
+            apart = []
             for future in as_completed([begun(group) for group in groups]):
-                group, found = futures[future], _outcome(future.result)
-                if isinstance(found, list):
-                    yield from zip(group, found)
-                elif len(group) > 1 and not isinstance(found, CancelledError):
+                group = futures[future]
+                error = None if future.cancelled() else future.exception()
+                if error and len(group) > 1:
                     apart += [[i] for i in group]
-                elif isinstance(found, (BrokenExecutor, lost)):
+                elif isinstance(error, (BrokenExecutor, lost)):
                     suspects += group
                 else:
-                    yield from ((i, found) for i in group)
+                    yield from (
+                        (i, functools.partial(_result, future, number))
+                        for number, i in enumerate(group)
+                    )
             groups = apart
         for i in suspects:
-            found = _outcome(begun([i]).result)
-            yield i, found[0] if isinstance(found, list) else found
+            yield i, functools.partial(_result, begun([i]), 0)
     finally:
         for future in futures:
             future.cancel()
@@ -291,7 +290,7 @@ def sweep(
     save(True)
     own = executors.local(workers) if executor is None and (workers > 1 or limit) and jobs else None
     pool = executor or own
-    here = ((i, _outcome(functools.partial(_run, *job))) for i, job in jobs.items())
+    here = ((i, functools.partial(_run, *job)) for i, job in jobs.items())
     outcomes = _there(jobs, pool, limit) if pool else here
     failures: dict[int, Exception] = {}
 
@@ -300,19 +299,20 @@ def sweep(
         return f"{kept_in}{f'; {len(failures)} failed' if failures else ''}"
 
     try:
-        for i, outcome in progress(
+        for i, result in progress(
             outcomes, len(listed), label, start=len(listed) - len(jobs), more=known
         ):
-            if isinstance(outcome, CancelledError):
+            try:
+                text = texts[i] = result()
+            except CancelledError:
                 failures[i] = CancelledError(
                     "dropped by the executor, as a Dask client does when its scheduler is gone"
                 )
-            elif isinstance(outcome, Exception):
-                failures[i] = outcome
+            except Exception as error:
+                failures[i] = error
             else:
-                texts[i] = outcome
                 if kept:
-                    kept.write(listed[i], outcome)
+                    kept.write(listed[i], text)
                 save(False)
     except BaseException:
         if own:

@@ -183,6 +183,7 @@ class English(SearchEnglish):
     def split(self, text: str) -> list[str]:
         return [*super().split(re.sub(r"\bTHE\b", "THE_", text)), *numbers(text)]
 
+    @functools.cache  # noqa: B019  there is one object
     def stem(self, word: str) -> str:
         """Return the stem that the browser also finds, where a word of two letters is its own stem (here RS would become r)."""
         return super().stem(british(word.lower())) if len(word) > 2 else word.lower()
