@@ -31,6 +31,7 @@ from .plot_style import COLOURS, MARKERS, SOURCES
 __all__ = ["COLOURS", "MARKERS", "COLUMNS", "SOURCES", "use", "tidy", "figure", "attach", "data", "summary", "show"]
 
 _RARE = 25  # fewer events in all runs together have no bell-shaped distribution
+_SVG = "image/svg+xml"
 _SPEC = "application/vnd.ldpkit.figure+json"  # media type of the options of `figure`
 COLUMNS = ["panel", "series", "source", "x", "y", "error"]
 
@@ -64,9 +65,25 @@ def use() -> None:
     from matplotlib_inline.backend_inline import set_matplotlib_formats
 
     plt.uninstall_repl_displayhook()  # it would draw every figure once more, before the formats are made
-    set_matplotlib_formats("svg", "png", metadata={"Date": None})  # type: ignore[no-untyped-call]  # it has no types
+    set_matplotlib_formats("svg", "png")  # type: ignore[no-untyped-call]  # it has no types
     if shell := get_ipython():
         shell.display_formatter.mimebundle_formatter.for_type(Figure, lambda figure, **_: _bundle(figure))
+        shell.display_formatter.formatters[_SVG].for_type(Figure, lambda figure: _picture(figure, "svg"))
+        shell.display_formatter.formatters["image/png"].for_type(Figure, lambda figure: _picture(figure, "png"))
+
+
+def _picture(figure: Figure, form: str) -> str:
+    """Return a figure as SVG, or as PNG in base64.
+
+    The parts of the figure are placed once. IPython would place them anew and draw the figure twice for each form.
+    """
+    from IPython.core.pylabtools import print_figure
+
+    if layout := figure.get_layout_engine():
+        layout.execute(figure)
+        figure.set_layout_engine(None)
+    edges = figure.get_tightbbox().padded(mpl.rcParams["savefig.pad_inches"])
+    return print_figure(figure, form, edges, base64=True, metadata={"Date": None})
 
 
 def attach(figure: Figure, table: pd.DataFrame, **said: object) -> Figure:

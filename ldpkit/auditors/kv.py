@@ -151,11 +151,9 @@ def _once(audit: "KVAudit", mechanism: PCKV, draw: Draw) -> Iterator[Groups]:
 def _in_rounds(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]:
     means: list[Array | None] = [None, None]
     owners = [  # as in the released code, the average of five runs in which all users hold the pair
-        np.mean(
-            [_records(mechanism, draw.counts(mechanism.distribution([pair]))) for _ in range(5)],
-            axis=0,
-        )
+        np.mean([_records(mechanism, draw.counts(full)) for _ in range(5)], axis=0)
         for pair in (audit.held if audit.attack == "separated" else ())
+        for full in [mechanism.distribution([pair])]
     ]
     for _ in range(mechanism.rounds):
         cells = [
@@ -201,9 +199,8 @@ def _segmented(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]
     means = None
     for _ in range(mechanism.rounds):
         held = mechanism.started(means)[0, bucket[0]]
-        cells = [
-            draw.counts(_mixed(mechanism, (0, held), audit.ownership, means)) for _ in audit.squads
-        ]
+        imitators = _mixed(mechanism, (0, held), audit.ownership, means)
+        cells = [draw.counts(imitators) for _ in audit.squads]
         squad = [
             draw.counts(_mixed(mechanism, (0, value), audit.ownership, means))
             for value in audit.squads
