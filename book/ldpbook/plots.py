@@ -31,7 +31,7 @@ from .plot_style import COLOURS, MARKERS, SOURCES
 __all__ = ["COLOURS", "MARKERS", "COLUMNS", "SOURCES", "use", "tidy", "figure", "attach", "data", "summary", "show"]
 
 _RARE = 25  # fewer events in all runs together have no bell-shaped distribution
-_SVG = "image/svg+xml"
+_FORMS = (("svg+xml", "svg"), ("png", "png"))
 _SPEC = "application/vnd.ldpkit.figure+json"  # media type of the options of `figure`
 COLUMNS = ["panel", "series", "source", "x", "y", "error"]
 
@@ -64,26 +64,10 @@ def use() -> None:
     from IPython import get_ipython
     from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-    plt.uninstall_repl_displayhook()  # it would draw every figure once more, before the formats are made
-    set_matplotlib_formats("svg", "png")  # type: ignore[no-untyped-call]  # it has no types
+    plt.uninstall_repl_displayhook()  # it would draw every figure once more, before the pictures are made
+    set_matplotlib_formats()  # type: ignore[no-untyped-call]  # it has no types; `_bundle` makes the pictures
     if shell := get_ipython():
         shell.display_formatter.mimebundle_formatter.for_type(Figure, lambda figure, **_: _bundle(figure))
-        shell.display_formatter.formatters[_SVG].for_type(Figure, lambda figure: _picture(figure, "svg"))
-        shell.display_formatter.formatters["image/png"].for_type(Figure, lambda figure: _picture(figure, "png"))
-
-
-def _picture(figure: Figure, form: str) -> str:
-    """Return a figure as SVG, or as PNG in base64.
-
-    The parts of the figure are placed once. IPython would place them anew and draw the figure twice for each form.
-    """
-    from IPython.core.pylabtools import print_figure
-
-    if layout := figure.get_layout_engine():
-        layout.execute(figure)
-        figure.set_layout_engine(None)
-    edges = figure.get_tightbbox().padded(mpl.rcParams["savefig.pad_inches"])
-    return print_figure(figure, form, edges, base64=True, metadata={"Date": None})
 
 
 def attach(figure: Figure, table: pd.DataFrame, **said: object) -> Figure:
@@ -102,13 +86,28 @@ def data(figure: Figure) -> pd.DataFrame:
     return table
 
 
-def _bundle(figure: Figure) -> dict[str, object] | None:
-    """Return the data that are stored with a displayed figure: its table, and the options of `figure`."""
+def _bundle(figure: Figure) -> dict[str, object]:
+    """Return the data that are stored with a displayed figure: its pictures, its table, and the options of `figure`.
+
+    The parts of the figure are placed once. IPython would place them anew and draw the figure twice for each picture.
+    """
+    from IPython.core.pylabtools import print_figure
+
+    if layout := figure.get_layout_engine():
+        layout.execute(figure)
+        figure.set_layout_engine(None)
+    edges = figure.get_tightbbox().padded(mpl.rcParams["savefig.pad_inches"])
+    pictures = {
+        f"image/{name}": print_figure(figure, form, edges, base64=True, metadata={"Date": None})  # type: ignore[no-untyped-call]
+        for name, form in _FORMS
+        if figure.axes
+    }
+    figure.set_layout_engine(layout)
     if not hasattr(figure, "ldpkit"):
-        return None
+        return pictures
     table, said = figure.ldpkit
     text = table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
-    return {"text/csv": text} | ({_SPEC: said} if "kind" in said else {})
+    return pictures | {"text/csv": text} | ({_SPEC: said} if "kind" in said else {})
 
 
 def tidy(

@@ -1,5 +1,6 @@
 """The result that all auditors return."""
 
+import bisect
 import importlib.metadata
 import json
 import math
@@ -356,11 +357,11 @@ def too_few(
     best = bound(trials)
     if best > claim or claim == math.inf:
         return ""
-    few, enough = trials, 2 * trials
-    while bound(enough) <= claim:
-        few, enough = enough, 2 * enough
-        if few > 10**18:
-            return f"no number of {unit} could show more than the claimed {claim:g}"
+    doublings = range(1, 1 + max(1, (10**18 // trials).bit_length()))
+    first = bisect.bisect_right(doublings, claim, key=lambda n: bound(trials << n))
+    if first == len(doublings):
+        return f"no number of {unit} could show more than the claimed {claim:g}"
+    few, enough = trials << first, trials << (first + 1)
     while enough - few > max(1, enough // 100):
         middle = (few + enough) // 2
         few, enough = (middle, enough) if bound(middle) <= claim else (few, middle)
