@@ -11,26 +11,12 @@ import numpy as np
 import pytest
 from scipy import stats as law
 
-from ldpkit import attacks
+from ldpkit import Client, attacks
 from ldpkit.auditors import Audit, audit, audits, expected
 from ldpkit.auditors.independence import _luck
 from ldpkit.auditors.rad_bounds import tradeoff_support
-from ldpkit.mechanisms import (
-    GRR,
-    MECHANISMS,
-    OUE,
-    RSFD,
-    SHE,
-    SS,
-    SUE,
-    Client,
-    FrequencyOracle,
-    Repeated,
-    SupportOracle,
-    make,
-    takes,
-)
-from ldpkit.mechanisms.base import distribution_known
+from ldpkit.mechanisms import GRR, MECHANISMS, OUE, RSFD, SHE, SS, SUE, Repeated, make, takes
+from ldpkit.mechanisms.base import FrequencyOracle, SupportOracle, distribution_known
 from ldpkit.mechanisms.client import FORMS
 from ldpkit.reports import ExactSupport, IndependentBits, ReportType, Value
 

@@ -5,33 +5,17 @@ import itertools
 import math
 
 import numpy as np
-from laws import P_MIN, binomial_p, chi_square_p, rng
+from laws import P_MIN, binomial_p, build, chi_square_p, rng
 from pytest import approx
 from scipy import stats
 
 from ldpkit.attacks import MaximalGain
-from ldpkit.mechanisms import (
-    AGM,
-    AGRR,
-    ALH,
-    ASS,
-    ATHE,
-    AUE,
-    BLH,
-    GRR,
-    LHO,
-    OLH,
-    OUE,
-    SHE,
-    SS,
-    SUE,
-    THE,
-)
+from ldpkit.mechanisms import AGM, ALH, ASS, ATHE, AUE, BLH, GRR, LHO, OLH, OUE, SHE, SS, SUE, THE
 from ldpkit.reports import hash_cell
 from ldpkit.reports.values import _fullest_cell
 
 N, K = 400, 12
-REPORTS = [GRR(K, 2.0), AGRR(K, 2.0, 0.01), SUE(K, 1.0), OUE(K, 1.0), THE(K, 2.0), AUE(K, 1.0, 0.8),
+REPORTS = [GRR(K, 2.0), build("AGRR", K, 2.0, 0.01), SUE(K, 1.0), OUE(K, 1.0), THE(K, 2.0), AUE(K, 1.0, 0.8),
     ATHE(K, 2.0, 0.6), ASS(K, 1.0, 2), ASS(K, 1.0, 4), ASS(K, 1.0, 7), SS(K, 0.1), BLH(K, 1.0), OLH(K, 2.0),
     ALH(K, 2.0, 5), LHO(K, 3)]  # fmt: skip
 

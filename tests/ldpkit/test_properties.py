@@ -15,28 +15,11 @@ from laws import P_MIN, chi_square_p
 from numpy.lib.recfunctions import structured_to_unstructured
 from scipy import linalg, stats
 
+from ldpkit import mechanisms as lib
 from ldpkit.attacks.reconstruct import finite_distribution
-from ldpkit.beyond.longitudinal import Buckets
+from ldpkit.beyond.longitudinal import BucketFlip, Buckets, Chained
 from ldpkit.beyond.sketch import CountMeanSketch
-from ldpkit.mechanisms import (  # fmt: skip
-    AGM,
-    CPPUE,
-    GM,
-    HCMS,
-    HM,
-    KEY_VALUE,
-    MECHANISMS,
-    RAPPOR,
-    RSFD,
-    SHE,
-    BucketFlip,
-    Chained,
-    FaultyUE,
-    KeyValues,
-    Repeated,
-    make,
-    takes,
-)
+from ldpkit.mechanisms import KEY_VALUE, MECHANISMS, RAPPOR, RSFD, Repeated, make, takes
 from ldpkit.reports import HASH_REPORT, Attributes, Rounds, hash_cell
 from ldpkit.reports.base import product_distribution
 
@@ -363,19 +346,19 @@ def test_fresh_noise_costs_tau_epsilon_and_remembered_noise_one(name, data):
 @PROPERTY
 @given(epsilon=EPSILON, delta=st.floats(1e-6, 0.1))
 def test_noise_on_real_numbers_keeps_its_guarantee(epsilon, delta):
-    she, points = SHE(2, epsilon), np.linspace(-3, 4, 141)  # 0 and 1 are among them
+    she, points = lib.SHE(2, epsilon), np.linspace(-3, 4, 141)  # 0 and 1 are among them
     own, other = (stats.laplace.logpdf(points, loc, she.scale) for loc in (1, 0))
     ratio = (own - other)[:, None] + (other - own)  # first coordinate, second coordinate
     assert ratio.max() == pytest.approx(epsilon, rel=1e-9) and ratio.max() <= epsilon + ROUNDING
-    for cls in (GM, AGM):
-        m = cls(2, min(epsilon, 1.0) if cls is GM else epsilon, delta)
+    for cls in (lib.GM, lib.AGM):
+        m = cls(2, min(epsilon, 1.0) if cls is lib.GM else epsilon, delta)
         # along the line through the two one-hot vectors the noise is one-dimensional, sqrt(2) apart
         cut = m.epsilon * m.scale / math.sqrt(2)
         gap, spread = math.sqrt(0.5), m.scale
         first, second = (stats.norm.sf(cut * m.scale, side, spread) for side in (gap, -gap))
         found = first - math.exp(m.epsilon) * second
         assert found <= delta * (1 + 1e-9)
-        assert cls is GM or found == pytest.approx(delta, rel=1e-6)
+        assert cls is lib.GM or found == pytest.approx(delta, rel=1e-6)
 
 
 # --- estimators -----------------------------------------------------------------------------------
@@ -452,7 +435,7 @@ def records(m):
         return [np.array([r], np.int8) for r in itertools.product((-1, 0, 1), repeat=m.d)]
     if m.name == "PCKV-GRR":
         return [np.array([r]) for r in itertools.product(range(m.d), (-1, 1))]
-    width = (m.buckets,) if isinstance(m, CPPUE) else ()
+    width = (m.buckets,) if isinstance(m, lib.CPPUE) else ()
     symbols = list(itertools.product((0, 1), repeat=m.buckets)) if width else range(m.buckets)
     kind = [
         ("key", np.int64),
@@ -482,7 +465,7 @@ def test_laws_of_key_value_reports_sum_to_one_and_keep_their_budget(name, data):
 
 def test_cpp_ue_as_released_breaks_its_claim():
     """Its symmetric bits spend the value's budget twice; OUE, as in the paper's text, would not."""
-    m = CPPUE(1, 1.0, 4, 1)
+    m = lib.CPPUE(1, 1.0, 4, 1)
     assert loss(np.array([m.distribution(pairs) for pairs in ([], [(0, -1.0)])])) > m.epsilon * 1.1
 
 
@@ -506,7 +489,7 @@ REAL = [
     make("GRR", k=4, epsilon=1.0), make("SS", k=4, epsilon=0.3), make("OUE", k=3, epsilon=1.0), make("THE", k=3, epsilon=2.0),
     make("FaultyUE", k=3, epsilon=1.0), make("AGRR", k=3, epsilon=1.0, delta=0.05), Chained(3, 2.0, 1.0, 2, "GRR"),
     Chained(2, 2.0, 1.0, 2, "OSUE"), Repeated(make("SUE", k=2, epsilon=1.0), 2), BucketFlip(6, 1.0, 3, 2), RSFD(3, 2, 1.0),
-    RSFD(2, 2, 1.0, "OUE-r"), RSFD(2, 2, 1.0, "SUE-z"), HM(5, 1.3, 2), HM(7, 2.0), HCMS(5, 1.1, 4, 3), HCMS(9, 2.0, 8, 5),
+    RSFD(2, 2, 1.0, "OUE-r"), RSFD(2, 2, 1.0, "SUE-z"), lib.HM(5, 1.3, 2), lib.HM(7, 2.0), lib.HCMS(5, 1.1, 4, 3), lib.HCMS(9, 2.0, 8, 5),
 ]  # fmt: skip
 
 
@@ -532,5 +515,5 @@ def test_real_reports_follow_the_law():
 
 
 def test_sets_of_the_properties_are_sets():
-    assert len(KeyValues.of(SETS, 2)) == len(SETS)
-    assert set(LISTED) | set(NOISY) == set(MECHANISMS) and FaultyUE.name in LEAKY
+    assert len(lib.KeyValues.of(SETS, 2)) == len(SETS)
+    assert set(LISTED) | set(NOISY) == set(MECHANISMS) and lib.FaultyUE.name in LEAKY

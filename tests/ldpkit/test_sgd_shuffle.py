@@ -17,16 +17,8 @@ from pytest import approx
 from scipy import stats
 
 from ldpkit.attacks.gradient import dummy
-from ldpkit.auditors import audit_gradient, audit_shuffle
-from ldpkit.auditors.shuffle import (
-    _count,
-    blanket_delta,
-    closed_bound,
-    pair_delta,
-    pmfs,
-    solve,
-    threshold_rates,
-)
+from ldpkit.auditors import audit_gradient, audit_shuffle, shuffle
+from ldpkit.auditors.shuffle import blanket_delta, pair_delta, pmfs, solve, threshold_rates
 from ldpkit.mechanisms import LDPSGD
 
 # eps0, n, Eq. 1, FPR, FNR, plug-in, mean of one run, tight, numerical, numerical of 2021, half of
@@ -45,7 +37,9 @@ def test_exact_columns_of_table_3():
     for row in TABLE:
         epsilon, n, closed, fpr, fnr, plugin, mean, tight, upper, old, half = row
         result = audit_shuffle(epsilon, n, DELTA)
-        assert result.claim == closed_bound(n, epsilon, DELTA) == approx(closed, abs=UNIT), row
+        assert (
+            result.claim == shuffle.closed_bound(n, epsilon, DELTA) == approx(closed, abs=UNIT)
+        ), row
         assert threshold_rates(n, epsilon) == approx((fpr, fnr), abs=5.01e-6), row
         assert result.limit == approx(plugin, abs=UNIT), row
         assert result.exact == approx(mean, abs=1.1e-3), row
@@ -118,7 +112,7 @@ def test_counts_follow_the_exact_rates():
         assert one == two, faithful
     # real batches differ in one report: at a budget of 20 it leans away with probability 2e-9
     for changed, leaning in ((False, 5), (True, 4)):
-        found = _count(LDPSGD(8, 20.0), 5, changed, 200, np.random.default_rng(1))
+        found = shuffle._count(LDPSGD(8, 20.0), 5, changed, 200, np.random.default_rng(1))
         assert found.tolist() == [leaning] * 200, changed
 
 

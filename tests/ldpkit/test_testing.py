@@ -13,40 +13,13 @@ import pytest
 from laws import DELTA
 from speller import Speller, Spelt
 
+from ldpkit import mechanisms as lib
 from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.attacks.base import able
 from ldpkit.auditors import audit
 from ldpkit.beyond.numeric import Interval
 from ldpkit.beyond.sketch import CountMeanSketch
-from ldpkit.mechanisms import (  # fmt: skip
-    AGM,
-    AGRR,
-    CMS,
-    FLH,
-    GM,
-    GRR,
-    HCMS,
-    HM,
-    HR,
-    LHO,
-    MECHANISMS,
-    OLH,
-    OUE,
-    PM,
-    RAPPOR,
-    RSFD,
-    SHE,
-    SS,
-    BucketFlip,
-    Chained,
-    Client,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    FaultyUE,
-    Repeated,
-    make,
-    takes,
-)
+from ldpkit.mechanisms import GRR, MECHANISMS, OUE, SHE, Client, FaultyUE, Repeated, make, takes
 from ldpkit.mechanisms.base import Domain, Epsilon, FrequencyOracle, SupportOracle
 from ldpkit.mechanisms.unary import UnaryEncoding
 from ldpkit.reports import HASH_REPORT, IndependentBits
@@ -84,13 +57,13 @@ def registered():
 
 
 VARIANTS = [
-    GRR(100, 3.0), SS(30, 0.5), HR(100, 4.0), SHE(20, 5.0), SHE(20, 5.0, 2.0**-20), GM(3, 1.0, 0.02, 2.0**-10),
-    FaultyUE(5, 1.0, "OUE"), BucketFlip(8, 1.0, 4, 2), HR(2, 0.5), HR(10, 1.0), HR(7, 4.0), HM(100, 4.0), HM(9, 0.5, 3),
-    HCMS(30, 3.0, 4, 3), RAPPOR(5, 2.0, 5, 3, 16), RAPPOR(3, 8.0, 128, 1, 512), RAPPOR(5, 1.0, 16, 2, 512, 0.75, 0.5), CMS(30, 1.0, 4, 3), CMS(100, 3.0, 8, 16),
-    PM(0.01), PM(5.0), *(Repeated(m, 3) for m in (GRR(5, 1.0), SS(9, 0.5), OUE(4, 0.5), SHE(4, 0.5))),
-    Repeated(AGM(5, 1.0, 0.02), 2), *(Repeated(m, 3, memoise=True) for m in (GRR(5, 1.0), GM(5, 1.0, 0.02))),
-    FLH(30, 3.0, 8, 2**16), FLH(7, 1.0, 3, None, "carter-wegman"), DiscreteLaplace(0.1, 5), DiscreteGaussian(0.125), DiscreteGaussian(900.7, 2000, 0.01),
-    Chained(3, 2.0, 1.5, 1, "SUE"), Chained(3, 2.0, 1.0, 5, "GRR"), RSFD(3, 3, 0.5, "SUE-r"), RSFD(3, 4, 1.0, "GRR"),
+    GRR(100, 3.0), lib.SS(30, 0.5), lib.HR(100, 4.0), SHE(20, 5.0), SHE(20, 5.0, 2.0**-20), lib.GM(3, 1.0, 0.02, 2.0**-10),
+    FaultyUE(5, 1.0, "OUE"), lib.BucketFlip(8, 1.0, 4, 2), lib.HR(2, 0.5), lib.HR(10, 1.0), lib.HR(7, 4.0), lib.HM(100, 4.0), lib.HM(9, 0.5, 3),
+    lib.HCMS(30, 3.0, 4, 3), lib.RAPPOR(5, 2.0, 5, 3, 16), lib.RAPPOR(3, 8.0, 128, 1, 512), lib.RAPPOR(5, 1.0, 16, 2, 512, 0.75, 0.5), lib.CMS(30, 1.0, 4, 3), lib.CMS(100, 3.0, 8, 16),
+    lib.PM(0.01), lib.PM(5.0), *(Repeated(m, 3) for m in (GRR(5, 1.0), lib.SS(9, 0.5), OUE(4, 0.5), SHE(4, 0.5))),
+    Repeated(lib.AGM(5, 1.0, 0.02), 2), *(Repeated(m, 3, memoise=True) for m in (GRR(5, 1.0), lib.GM(5, 1.0, 0.02))),
+    lib.FLH(30, 3.0, 8, 2**16), lib.FLH(7, 1.0, 3, None, "carter-wegman"), lib.DiscreteLaplace(0.1, 5), lib.DiscreteGaussian(0.125), lib.DiscreteGaussian(900.7, 2000, 0.01),
+    lib.Chained(3, 2.0, 1.5, 1, "SUE"), lib.Chained(3, 2.0, 1.0, 5, "GRR"), lib.RSFD(3, 3, 0.5, "SUE-r"), lib.RSFD(3, 4, 1.0, "GRR"),
 ]  # fmt: skip
 ALL = [*registered(), *VARIANTS]
 ALWAYS = set(
@@ -101,10 +74,10 @@ PARTS = 8  # seconds each
 
 def excuses(mechanism):
     """Names of the checks that a mechanism fails, and why."""
-    if isinstance(mechanism, RSFD):
+    if isinstance(mechanism, lib.RSFD):
         return {"budget": DIFFERS, "claim": DIFFERS}
     sketch = isinstance(mechanism, CountMeanSketch) and mechanism.hashes < 100
-    if sketch or (isinstance(mechanism, RAPPOR) and mechanism.cohorts < 100):
+    if sketch or (isinstance(mechanism, lib.RAPPOR) and mechanism.cohorts < 100):
         return {"estimate": FIXED}
     return {"budget": TWICE, "claim": TWICE} if isinstance(mechanism, FaultyUE) else {}
 
@@ -147,7 +120,7 @@ def test_every_exact_number_says_how_it_is_found():
 
 
 def test_what_has_no_law_is_checked_as_far_as_its_reports_reach():
-    found = check_mechanism(Repeated(HR(3, 0.5), 3)).outcomes
+    found = check_mechanism(Repeated(lib.HR(3, 0.5), 3)).outcomes
     assert {found[name] for name in ("read", "estimate", "null", "repeats")} == {"passed"}
 
 
@@ -170,10 +143,10 @@ def test_a_client_is_checked_as_far_as_its_reports_reach():
 
 
 def test_inputs_need_not_hold_the_proposed_pair_but_each_must_be_one():
-    assert check_mechanism(PM(1.0), inputs=[-0.5, 0.5]).outcomes["client"] == "passed"
+    assert check_mechanism(lib.PM(1.0), inputs=[-0.5, 0.5]).outcomes["client"] == "passed"
     assert check_mechanism(GRR(5, 1.0), inputs=[0, 2]).outcomes["pair"] == "passed"
     with pytest.raises(AssertionError, match="inputs must be told apart .* from others, got -5"):
-        check_mechanism(PM(1.0), inputs=[-5, 0.1, 0.5])
+        check_mechanism(lib.PM(1.0), inputs=[-5, 0.1, 0.5])
 
 
 def test_laws_of_numbers_are_asked_between_the_ends_too(monkeypatch):
@@ -184,7 +157,7 @@ def test_laws_of_numbers_are_asked_between_the_ends_too(monkeypatch):
 
     monkeypatch.setattr(Interval, "score_rates", flat)
     with pytest.raises(AssertionError, match="client: attack tight on"):
-        check_mechanism(PM(1.0))
+        check_mechanism(lib.PM(1.0))
 
 
 def test_a_kind_that_nobody_has_heard_of_is_checked_with_an_attack_of_its_own():
@@ -320,7 +293,7 @@ MUTANTS = [
     ("read", mutant(read=lambda self, reports: reports), "None instead of reports must be refused by a ValueError, it is accepted"),
     ("read", mutant(read=lambda self, reports: 1 - OUE.read(self, reports)), "reports that were read differ when they are read again"),
     ("read", mutant(SHE, read=lambda self, reports: shaped(reports, (None, 3), "it")), "an array of another type must be refused"),
-    ("read", mutant(OLH, read=lambda self, reports: shaped(reports, (None,), "it", HASH_REPORT)), "an entry out of range must be refused"),
+    ("read", mutant(lib.OLH, read=lambda self, reports: shaped(reports, (None,), "it", HASH_REPORT)), "an entry out of range must be refused"),
     ("read", Loyal(GRR(3, 1.0), 3), "a list with one array too few must be refused by a ValueError, it is accepted"),
     ("read", Apart(GRR(3, 1.0), 3), "a list about different users must be refused by a ValueError, it is accepted"),
     ("pair", mutant(pair=lambda self, pair=None: pair or (0, 2)), "the pair (0, 0) must be refused by a ValueError, it is accepted"),
@@ -331,7 +304,7 @@ MUTANTS = [
     ("budget", FaultyUE(3, 1.0), "epsilon 1 is claimed, (0, 1) lose 1.68027"),
     ("budget", spoilt(loss=lambda self, pair: 0.9), "the loss between (0, 1) is stated as 0.9, an event has more"),
     ("routes", spoilt(distribution=lambda self, v, p=None: np.full(8, 1 / 7)), "the listed probabilities of (0, 1) sum to 1.14285714"),
-    ("budget", mutant(GRR, delta=1e-3, report_type=AGRR(3, 1.0, 0.1).report_type), "an event between (0, 1) exceeds epsilon by 0.1, delta is 0.001"),
+    ("budget", mutant(GRR, delta=1e-3, report_type=lib.AGRR(3, 1.0, 0.1).report_type), "an event between (0, 1) exceeds epsilon by 0.1, delta is 0.001"),
     ("routes", spoilt(reports=property(lambda self: OUE(3, 1.0).report_type.reports[::-1])), "its listed reports"),
     ("routes", spoilt(success=lambda self: 0.5), "attack guess on (0, 1) has the rates (0.5, 0.25)"),
     ("routes", spoilt(rounds_success=lambda self, tau: IndependentBits(self.k, self.p**tau, self.q).rounds_success(tau)), "attack guess on two rounds has the rates"),
@@ -404,7 +377,7 @@ def test_all_failures_come_in_one_error():
 def test_an_expected_failure_that_passes_is_reported():
     for mechanism, sentence in [
         (GRR(3, 1.0), "budget: passed, but it was expected to fail: I thought so"),
-        (LHO(3, 3), "budget: does not apply: no epsilon is claimed, but it was expected to fail: I thought so"),
+        (lib.LHO(3, 3), "budget: does not apply: no epsilon is claimed, but it was expected to fail: I thought so"),
     ]:  # fmt: skip
         with pytest.raises(AssertionError, match=sentence):
             check_mechanism(mechanism, expected_failures={"budget": "I thought so"})
@@ -422,7 +395,7 @@ def test_the_outcome_shows_as_a_table():
 
 
 def test_checks_can_be_run_one_by_one():
-    assert [check() for check in checks(HR(3, 1.0))] == [None] * len(CHECKS)
+    assert [check() for check in checks(lib.HR(3, 1.0))] == [None] * len(CHECKS)
 
 
 def test_the_tails_of_counts_are_exact():

@@ -9,17 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from ldpkit import stats
+from ldpkit import audit, stats
 from ldpkit.attacks.gradient import dummy
-from ldpkit.auditors import (
-    Audit,
-    audit,
-    audit_gradient,
-    audit_kv,
-    audit_shuffle,
-    audits,
-    rad_result,
-)
+from ldpkit.auditors import Audit, audit_gradient, audit_kv, audit_shuffle, audits, rad_result
 from ldpkit.auditors.result import STATUSES, AuditResult, too_few
 from ldpkit.mechanisms import AGRR, GRR, LDPSGD, OUE, PCKVUE, Client, FaultyUE
 
