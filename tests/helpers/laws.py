@@ -14,14 +14,11 @@ import numpy as np
 from scipy import stats
 
 from ldpkit.mechanisms import LHO, OLH, FaultyUE, Repeated, make
-from ldpkit.mechanisms.grr import AGRR
-from ldpkit.mechanisms.hashing import ABLH, AOLH
-from ldpkit.mechanisms.unary import ASUE
 
 P_MIN = 1e-4 / 2000
 DATA = Path(__file__).parents[1] / "data"
 PURE = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE"]
-APPROXIMATE = {cls.name: cls for cls in (AGRR, ASUE, ABLH, AOLH)}
+APPROXIMATE = ["AGRR", "ASUE", "ABLH", "AOLH"]
 GAUSSIAN = ["GM", "AGM"]
 ADAPTIVE = {
     "ASS": ("omega", lambda k: max(1, k // 3)),
@@ -47,14 +44,12 @@ def build(label, k, epsilon, delta=DELTA):
     if label in ADAPTIVE:
         name, parameter = ADAPTIVE[label]
         return make(label, k=k, epsilon=epsilon, **{name: parameter(k)})
-    if label in APPROXIMATE:
-        return APPROXIMATE[label](k, epsilon, delta)
-    if label in GAUSSIAN:
+    if label in (*APPROXIMATE, *GAUSSIAN):
         return make(label, k=k, epsilon=epsilon, delta=delta)
     protocol = label.removeprefix("Faulty").removesuffix("_bug")
-    return (
-        make(label, k=k, epsilon=epsilon) if protocol == label else FaultyUE(k, epsilon, protocol)
-    )
+    if protocol != label:
+        return FaultyUE(k, epsilon, protocol)
+    return make(label, k=k, epsilon=epsilon)
 
 
 def table(name):
@@ -65,9 +60,9 @@ def table(name):
 
 def mechanism_of(row):
     """Return the mechanism that a row of a table describes."""
-    if row["mechanism"] == "LHO":
-        return LHO(25 if row["k"] == "any" else int(row["k"]), int(row["g"]))
     k = 25 if row["k"] == "any" else int(row["k"])
+    if row["mechanism"] == "LHO":
+        return LHO(k, int(row["g"]))
     mechanism = build(row["mechanism"], k, float(row["eps"]), float(row["delta"]))
     return mechanism if row.get("tau", "1") == "1" else Repeated(mechanism, int(row["tau"]))
 

@@ -15,17 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.linalg  # noqa: F401  brings the last of the libraries with threads
-from sweep_cells import (
-    fragile,
-    interrupting,
-    reversed_several,
-    several,
-    square,
-    stuck,
-    threads,
-    unplain,
-    version_of_toy,
-)
+from sweep_cells import backwards, fragile, interrupting, of_toy, several, square, stuck, threads
 from threadpoolctl import threadpool_limits
 
 from ldpkit import digests, executors
@@ -105,7 +95,7 @@ def test_a_cell_does_not_depend_on_the_rest_of_the_grid():
     twice = sweep(square, {"x": [7, 7]}, seed=1, workers=2)
     assert twice.iloc[0].tolist() == twice.iloc[1].tolist()
     with pytest.raises(RuntimeError, match="cell {} failed: TypeError: cells and results must"):
-        one(unplain, [{}])
+        one(lambda seed: {"value": object()}, [{}])
     with pytest.raises(TypeError, match="must be plain"):
         one(square, {"x": [object()]})
 
@@ -289,9 +279,7 @@ def test_the_store_tells_functions_and_their_sources_apart(tmp_path, edited):
             factor,
             2 * factor,
         ]
-    found = [
-        one(func, {"n": [1, 2]}, store=tmp_path).to_csv() for func in (several, reversed_several)
-    ]
+    found = [one(func, {"n": [1, 2]}, store=tmp_path).to_csv() for func in (several, backwards)]
     assert found[0] != found[1]
     names = [path.name.split("-") for path in tmp_path.iterdir()]
     assert len({name for name, _, _ in names}) == 3 and len({tuple(n[:2]) for n in names}) == 4
@@ -317,7 +305,7 @@ def test_isolated_pools_import_each_their_own_version_of_a_package(tmp_path, mon
     one, two = tmp_path / "1", tmp_path / "2"
     for folders, version in (([one], "1"), ([two, one], "2"), ([os.curdir], "1")):
         with isolated(*folders, workers=1) as pool:
-            found = sweep(version_of_toy, [{}], seed=1, executor=pool)
+            found = sweep(of_toy, [{}], seed=1, executor=pool)
         assert found["version"].tolist() == [version], folders
         assert Path(found["file"][0]) == (tmp_path / version / "toy.py").resolve(), folders
     assert "toy" not in sys.modules
