@@ -1,4 +1,14 @@
-"""Check command lines that the program must refuse."""
+"""Run programs, and check command lines that ldpkit must refuse."""
+
+import subprocess
+import sys
+
+
+def python(code, *words, **more):
+    """Run a program of Python: standard output, standard error."""
+    command = [sys.executable, "-c", code, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, **more)
+    return done.stdout, done.stderr
 
 
 def one_line(err):

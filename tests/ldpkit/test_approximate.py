@@ -81,9 +81,7 @@ def test_rates_and_the_expected_statistic_equal_the_oracle_for_every_delta():
             for found, (name, digits) in zip(expected(mechanism_of(row)), columns):
                 printed = float(row[name])
                 assert found == approx(printed, abs=0.51 * unit(printed, digits)), row
-    rows = [
-        [row for row in table("tight") if row["mechanism"] == label][::2] for label in APPROXIMATE
-    ]
+    rows = [[r for r in table("tight") if r["mechanism"] == label][::2] for label in APPROXIMATE]
     for row in [*itertools.chain(*rows), *GAUSSIAN_EVENTS]:
         mechanism, printed = mechanism_of(row), float(row["eps_emp_mean_T1e6"])
         found = expected(mechanism, "tight")[0]

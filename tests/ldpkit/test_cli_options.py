@@ -42,9 +42,8 @@ CASES = [
 def test_every_option_reaches_the_audit_and_appears_in_the_json(call):
     for (text, mechanism, named), attack in itertools.product(CASES, ("guess", "tight")):
         domain = "" if "--k" in text else "--k 5"
-        status, out, err = call(
-            f"audit --mechanism {text} {domain} --attack {attack} --trials 3000 --seed 9 --json"
-        )
+        more = f"{domain} --attack {attack} --trials 3000 --seed 9 --json"
+        status, out, err = call(f"audit --mechanism {text} {more}")
         result = audit(mechanism, attack, trials=3000, seed=9)
         printed = json.loads(out)
         assert (status, err) == (int(result.violated), "") and out.count("\n") == 1, text

@@ -20,17 +20,15 @@ def compare(printed, chosen, family, law="exact", attack=None):
     rows = [{key: printed[key] for key in ("mechanism", kind.parameter, "asr", "mse", "epg")}]
     made = [chosen, *(c(chosen.k, chosen.epsilon) for c in kind.classical)]
     for row, m in zip(rows + printed["classical"], made, strict=True):
-        own = {
-            key: x if math.isfinite(x) else None for key, x in refine.scores(m, law, attack).items()
-        }
+        own = refine.scores(m, law, attack).items()
+        own = {key: x if math.isfinite(x) else None for key, x in own}
         assert row == {"mechanism": m.name, kind.parameter: getattr(m, kind.parameter, None)} | own
 
 
 def test_json_holds_what_python_chooses(call):
     weighted = " --w-asr 0.2 --w-mse 0.3 --w-epg 0.5"
-    for family, strategy, weights in itertools.product(
-        FAMILIES, STRATEGIES, (None, (0.2, 0.3, 0.5))
-    ):
+    ways = itertools.product(FAMILIES, STRATEGIES, (None, (0.2, 0.3, 0.5)))
+    for family, strategy, weights in ways:
         text = f"refine --family {family} --k 50 --epsilon 3 --strategy {strategy} --json"
         status, out, err = call(text + (weighted if weights else ""))
         assert (status, err) == (0, "") and out.count("\n") == 1, text

@@ -65,10 +65,9 @@ def test_a_program_that_ends_is_started_again():
     ],
 )  # fmt: skip
 def test_what_a_program_does_wrong_is_said(code, message):
+    command = python(code) if code else "no-such-program"
     with pytest.raises(ClientError) as error:
-        Program(
-            python(code) if code else "no-such-program", limit=2 if "within" in message else 60
-        )(5)
+        Program(command, limit=2 if "within" in message else 60)(5)
     assert message in str(error.value)
 
 

@@ -71,10 +71,8 @@ def test_a_bit_counts_as_set_if_its_weeks_are_likelier_from_a_permanent_one(m):
     ones = reports["bits"].astype(int).sum(axis=1)
     kept, flipped = (np.where(reports["bits"], r, 1 - r).prod(axis=1) for r in (m.keep, m.flip))
     likelier = kept > flipped * (1 + 1e-9)
-    tally = [
-        [likelier[i, m.single.places[c, :, v]].all() for v in range(m.k)]
-        for i, c in enumerate(reports["cohort"])
-    ]
+    own = enumerate(reports["cohort"])
+    tally = [[likelier[i, m.single.places[c, :, v]].all() for v in range(m.k)] for i, c in own]
     assert (m.report_type.tally(reports) == tally).all() and ones.max() == m.tau
     for v in range(m.k):
         assert (m.report_type.supports(reports, v) == np.array(tally)[:, v]).all()

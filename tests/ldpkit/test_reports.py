@@ -69,9 +69,8 @@ def test_one_round_of_a_chain_is_a_report_with_its_own_rates():
         assert TwoValueTest(1.0).rates(m) == approx(part.score_rates(1, (0, 4)), rel=1e-12)
         assert m.report_type.loss((0, 4)) == approx(part.loss((0, 4)), rel=1e-9) == approx(1.0)
     memoised = Repeated(HR(5, 1.0), 3, memoise=True).report_type
-    assert memoised.success() is None and memoised.guess_rates((0, 1)) == GUESS.rates(
-        HR(5, 1.0), (0, 1)
-    )
+    assert memoised.success() is None
+    assert memoised.guess_rates((0, 1)) == GUESS.rates(HR(5, 1.0), (0, 1))
 
 
 def test_a_kind_without_a_law_is_audited_by_its_reports():

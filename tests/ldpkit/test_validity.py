@@ -130,12 +130,8 @@ def test_audits_of_key_values_hold(estimator):
     ]  # fmt: skip
     failed = 0
     for seed in range(AUDITS):
-        given = {
-            "trials": (10, 500, 10**7)[seed % 3],
-            "ownership": (1.0, 0.5)[seed % 2],
-            "seed": seed,
-        }
-        given |= {"estimator": estimator, "squads": (-1.0,), "alpha": ALPHA}
+        given = {"trials": (10, 500, 10**7)[seed % 3], "ownership": (1.0, 0.5)[seed % 2]}
+        given |= {"seed": seed, "estimator": estimator, "squads": (-1.0,), "alpha": ALPHA}
         result = audit_kv(*plays[seed % len(plays)], **given)[0]
         failed += result.lower > result.limit + 1e-9
     judge(failed, estimator)
