@@ -1,6 +1,7 @@
 """The command line: its output, its exit statuses, and one line for every bad input. Counts are
 those of Python's audit of the same seed."""
 
+import itertools
 import json
 import math
 import os
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
-from commands import one_line, refused
+from commands import one_line, python, refused
 
 from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import audit
@@ -159,9 +160,7 @@ def test_rates_are_those_of_the_law_and_nothing_is_drawn(call, monkeypatch):
         given = f"rates --mechanism {text} --k 9 --epsilon 1"
         assert json.loads(call(f"{given} --json")[1])["route"] == route
         assert ROUTES[route] in call(given)[1]
-    out = call("rates --mechanism THE --k 10 --epsilon 1")[
-        1
-    ]  # ln(p (1 - q) / (q (1 - p))) of the bits
+    out = call("rates --mechanism THE --k 10 --epsilon 1")[1]  # ln(p (1 - q) / (q (1 - p)))
     assert "0.8959889804 is the largest of any event, claimed 1" in out
     out = call("rates --mechanism LHO --k 10 --g 2 --attack tight --json")[1]
     assert json.loads(out)["loss"] is None
@@ -175,10 +174,8 @@ def test_the_list_of_commands_is_theirs_and_imports_none():
         assert every[name].get_short_help_str(10**3) == text
     code = ("import atexit, sys; from ldpkit.cli import main; atexit.register(lambda:"
             " print('numpy' in sys.modules)); main()")  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.endswith("False\n") and "Find the least noise" in done.stdout
+    out, _ = python(code, "--help")
+    assert out.endswith("False\n") and "Find the least noise" in out
 
 
 def test_help_and_version_exit_with_status_zero(call):
@@ -190,8 +187,7 @@ def test_help_and_version_exit_with_status_zero(call):
 def test_commands_and_workers_start_without_what_only_tables_figures_and_solvers_need():
     code = ("import sys, ldpkit.cli, ldpkit.sweep; ldpkit.cli.commands(); print({'pandas',"
             " 'matplotlib', 'sklearn', 'scipy.optimize'} & sys.modules.keys())")  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
+    assert python(code)[0] == "set()\n"
 
 
 def test_a_proven_violation_exits_with_status_one(call):
@@ -226,10 +222,8 @@ def test_a_violation_of_more_than_is_claimed_says_why(call):
 
 
 def test_no_level_is_rounded_to_certainty(call):
-    for alpha, level, sure in (
-        ("0.01", "0.99", "99 %"),
-        *((a, f"1 - {a}", f"1 - {a}") for a in ("1e-12", "1e-100")),
-    ):
+    levels = {"0.01": ("0.99", "99 %")} | {a: (f"1 - {a}",) * 2 for a in ("1e-12", "1e-100")}
+    for alpha, (level, sure) in levels.items():
         out = call(f"audit --mechanism GRR --k 5 --epsilon 1 --alpha {alpha} --trials 100000")[1]
         assert f"at level {level}" in out and f"with {sure} confidence" in out, alpha
 
@@ -293,13 +287,9 @@ def test_every_whole_number_is_read_in_one_way():
 
 def test_extreme_parameters_are_audited_or_refused_in_one_line(call):
     wrong = []
-    for name in sorted(set(MECHANISMS) - {"LHO"}):
-        for options in (
-            "--k 1e30 --epsilon 1",
-            "--k 5 --epsilon 1e-20",
-            "--k 1e30 --epsilon 1 --faithful",
-        ):
-            status, _, err = call(f"audit --mechanism {name} {options} --trials 10")
-            if not (status == 0 and err == "") and not (status == 2 and one_line(err)):
-                wrong.append((name, options, status, err))
+    ways = "--k 1e30 --epsilon 1", "--k 5 --epsilon 1e-20", "--k 1e30 --epsilon 1 --faithful"
+    for name, options in itertools.product(sorted(set(MECHANISMS) - {"LHO"}), ways):
+        status, _, err = call(f"audit --mechanism {name} {options} --trials 10")
+        if not (status == 0 and err == "") and not (status == 2 and one_line(err)):
+            wrong.append((name, options, status, err))
     assert wrong == []

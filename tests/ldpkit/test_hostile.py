@@ -15,8 +15,7 @@ from ldpkit import mechanisms
 from ldpkit.cli import commands
 
 PREFIX = {"attacks.base": "reading", "attacks.gradient": "crafts", "auditors.gradient": "gradients",
-          "auditors.rad": "rad", "auditors.kv": "kv",
-          "reports.base": "kind", "rng": "streams",
+          "auditors.rad": "rad", "auditors.kv": "kv", "reports.base": "kind", "rng": "streams",
           "sequential.result": "stopped"}  # fmt: skip
 
 
@@ -44,16 +43,11 @@ def rng():
 
 
 MASKED = np.ma.array([0, 1], mask=[False, True])
-SPACE = (
-    {name: getattr(mechanisms, name) for name in mechanisms.__all__ if name[0].isupper()}
-    | MODULES
-    | {"np": np, "math": math, "nan": math.nan, "inf": math.inf, "rng": rng, "MASKED": MASKED}
-    | {
-        "grr": mechanisms.GRR(3, 1.0),
-        "pairs": MODULES["crafts"].dummy(4),
-        "sets": mechanisms.KeyValues.of([[(0, 1.0)]], 2),
-    }
-)
+SPACE = {name: getattr(mechanisms, name) for name in mechanisms.__all__ if name[0].isupper()}
+SPACE |= MODULES
+SPACE |= {"np": np, "math": math, "nan": math.nan, "inf": math.inf, "rng": rng, "MASKED": MASKED}
+SPACE |= {"grr": mechanisms.GRR(3, 1.0), "pairs": MODULES["crafts"].dummy(4)}
+SPACE |= {"sets": mechanisms.KeyValues.of([[(0, 1.0)]], 2)}
 NAMES = sorted(mechanisms.MECHANISMS)
 NUMBERS = [name for name in mechanisms.MECHANISMS if not mechanisms.takes(name, "k")]
 
@@ -62,11 +56,7 @@ NUMBERS = [name for name in mechanisms.MECHANISMS if not mechanisms.takes(name, 
 EPSILON = "epsilon must be a number in [1e-06, 30], got"
 K = "k must be an integer in [2, 2147483647], got"
 ALPHA = "alpha must be a number in [1e-100, 1), got"
-UNIT, OPEN, HALF = (
-    "must be a number in [0, 1], got",
-    "must be a number in (0, 1), got",
-    "must be a number in [0, 1), got",
-)
+UNIT, OPEN, HALF = (f"must be a number in {ends}, got" for ends in ("[0, 1]", "(0, 1)", "[0, 1)"))
 POSITIVE = "must be a finite number > 0, got"
 RNG = "rng must be a numpy.random.Generator, got"
 ORACLE = "mechanism must be a frequency oracle, got"
@@ -558,9 +548,8 @@ def test_bad_input_is_refused_by_parameter_value_and_range():
 
 def test_a_store_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_bytes(b"junk")
-    with pytest.raises(
-        ValueError, match="store must be a folder that can be written, got '.*file'"
-    ):
+    message = "store must be a folder that can be written, got '.*file'"
+    with pytest.raises(ValueError, match=message):
         MODULES["sweep"].sweep(dict, {"a": [1]}, seed=1, store=tmp_path / "file")
 
 
@@ -815,7 +804,6 @@ def test_bad_commands_exit_with_status_two_and_one_line(call):
 def test_every_option_of_every_command_is_tried():
     for name, command in commands().commands.items():
         words = [word for text, _ in COMMANDS if text.split()[0] == name for word in text.split()]
-        options = {
-            p.opts[0] for p in command.params if p.param_type_name == "option" and not p.is_flag
-        }
+        options = [p for p in command.params if p.param_type_name == "option" and not p.is_flag]
+        options = {option.opts[0] for option in options}
         assert words and options <= set(words), (name, options - set(words))

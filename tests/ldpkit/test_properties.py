@@ -70,6 +70,7 @@ def single(m):
         reports = np.array([(seeds(m.k, m.g)[i], cell) for i, cell in pairs], HASH_REPORT)
         kept = pairs[:, 1] == maps[pairs[:, 0]].T
         return list(reports[:, None]), np.where(kept, m.p, (1 - m.p) / (m.g - 1)) / len(maps)
+    form = m.report_type
     if m.report == "buckets":
         reports, law = [], []
         for shown in itertools.combinations(range(m.buckets), m.bits):
@@ -77,49 +78,38 @@ def single(m):
             for bits in itertools.product((0, 1), repeat=m.bits):
                 report = np.full((1, m.buckets), -1, np.int8)
                 report[0, list(shown)] = bits
-                law.append(
-                    [math.prod(r if b else 1 - r for r, b in zip(row, bits)) for row in rates]
-                )
+                masses = [[r if b else 1 - r for r, b in zip(row, bits)] for row in rates]
+                law.append([*map(math.prod, masses)])
                 reports.append(report)
         return reports, np.array(law).T / math.comb(m.buckets, m.bits)
     if m.report == "signs":  # any function, any indices, and the true signs or any others
-        places = itertools.product(range(m.report_type.order), repeat=m.report_type.t)
-        hadamard = linalg.hadamard(m.report_type.order)
+        places = itertools.product(range(form.order), repeat=form.t)
+        hadamard = linalg.hadamard(form.order)
         reports, law = [], []
-        for j, indices in itertools.product(range(len(m.report_type.table)), places):
-            minus = hadamard[m.report_type.table[j]][:, indices] < 0
-            true = minus @ 2 ** np.arange(m.report_type.t)[::-1]
-            for signs in range(2**m.report_type.t):
+        for j, indices in itertools.product(range(len(form.table)), places):
+            minus = hadamard[form.table[j]][:, indices] < 0
+            true = minus @ 2 ** np.arange(form.t)[::-1]
+            for signs in range(2**form.t):
                 named = {"hash": j, "indices": indices, "signs": signs}
-                reports.append(
-                    np.array(
-                        [tuple(named[n] for n in m.report_type.form.names)], m.report_type.form
-                    )
-                )
-                law.append(np.where(true == signs, m.p, (1 - m.p) / (2**m.report_type.t - 1)))
-        return reports, np.array(law).T / len(reports) * 2**m.report_type.t
+                reports.append(np.array([tuple(named[n] for n in form.form.names)], form.form))
+                law.append(np.where(true == signs, m.p, (1 - m.p) / (2**form.t - 1)))
+        return reports, np.array(law).T / len(reports) * 2**form.t
     if m.report == "bloom":  # any cohort, any bits
         bits = np.array(list(itertools.product((0, 1), repeat=m.m)), np.uint8)
         law = []
         for v in range(m.k):
-            held = [
-                np.isin(np.arange(m.m), m.report_type.places[c, :, v]) for c in range(m.cohorts)
-            ]
-            rates = np.where(held, m.report_type.own, m.report_type.other)
+            held = [np.isin(np.arange(m.m), form.places[c, :, v]) for c in range(m.cohorts)]
+            rates = np.where(held, form.own, form.other)
             law.append([np.where(row, r, 1 - r).prod() for r in rates for row in bits])
-        reports = [
-            np.array([(c, row)], m.report_type.form) for c in range(m.cohorts) for row in bits
-        ]
+        reports = [np.array([(c, row)], form.form) for c in range(m.cohorts) for row in bits]
         return reports, np.array(law) / m.cohorts
     if m.report == "sketch":
         signs, at = np.array(list(itertools.product((-1, 1), repeat=m.m))), np.arange(m.m)
         pairs = [(j, row) for j in range(m.hashes) for row in signs]
-        kept = [
-            [row == np.where(at == m.report_type.table[j, v], 1, -1) for j, row in pairs]
-            for v in range(m.k)
-        ]
+        own = [[np.where(at == form.table[j, v], 1, -1) for j, _ in pairs] for v in range(m.k)]
+        kept = np.array(own) == [row for _, row in pairs]
         law = np.where(kept, m.p, 1 - m.p).prod(axis=2) / m.hashes
-        return list(np.array(pairs, m.report_type.form)[:, None]), law
+        return list(np.array(pairs, form.form)[:, None]), law
     reports = {
         "index": lambda: np.arange(m.order)[:, None],
         "value": lambda: np.arange(m.k)[:, None],
@@ -162,12 +152,11 @@ def outputs(m):
         records = list(itertools.product(values, repeat=m.d))
         law = []
         for record in records:
-            parts = [
-                [real[v] if i == j else fake for i, v in enumerate(record)] for j in range(m.d)
-            ]
-            law.append(
-                sum(functools.reduce(np.multiply.outer, part).ravel() for part in parts) / m.d
-            )
+            whole = 0
+            for j in range(m.d):
+                part = [real[v] if i == j else fake for i, v in enumerate(record)]
+                whole += functools.reduce(np.multiply.outer, part).ravel()
+            law.append(whole / m.d)
         return records, [list(r) for r in itertools.product(reports, repeat=m.d)], np.array(law)
     return values, *single(m)
 
@@ -243,9 +232,8 @@ def test_no_report_tells_more_than_epsilon_and_tight_mechanisms_use_it_up(name, 
     m = make(name, **data.draw(parameters(name)))
     inputs, _, law = outputs(m)
     epsilon = m.epsilon
-    if isinstance(
-        m, RSFD
-    ):  # records that differ in every attribute, in one, and in one with uniform fake bits
+    if isinstance(m, RSFD):
+        # records that differ in every attribute, in one, and in one with uniform fake bits
         assert loss(law) == pytest.approx(m.amplified, rel=1e-9)
         pairs = itertools.combinations(range(len(inputs)), 2)
         near = [p for p in pairs if np.not_equal(*(inputs[i] for i in p)).sum() == 1]
@@ -262,9 +250,8 @@ def test_no_report_tells_more_than_epsilon_and_tight_mechanisms_use_it_up(name, 
         assert found <= m.first + ROUNDING <= m.epsilon + 2 * ROUNDING
         epsilon = max(m.report_type.loss(pair) for pair in itertools.permutations(range(m.k), 2))
     elif isinstance(m, CountMeanSketch):  # two values that no function tells apart
-        epsilon *= max(
-            m.report_type.apart(pair) > 0 for pair in itertools.combinations(range(m.k), 2)
-        )
+        pairs = itertools.combinations(range(m.k), 2)
+        epsilon *= max(m.report_type.apart(pair) > 0 for pair in pairs)
     elif name == "dBitFlipPM" and m.bits == 1:  # one bit answers for one bucket
         epsilon = m.epsilon / 2
     elif isinstance(m, Chained) and m.tau > 1:
@@ -369,18 +356,13 @@ def truth(m, record):
     if isinstance(m, BucketFlip):
         return np.eye(m.buckets)[record // m.size]
     if isinstance(m, RAPPOR):  # likewise in all of whose bits many are set
-        rates = [
-            np.where(row, m.report_type.own, m.report_type.other)
-            for row in m.report_type.pattern(record)
-        ]
-        places = [
-            [list({*m.report_type.places[c, :, v]}) for c in range(m.cohorts)] for v in range(m.k)
-        ]
+        form = m.report_type
+        rates = [np.where(row, form.own, form.other) for row in form.pattern(record)]
+        places = [[list({*form.places[c, :, v]}) for c in range(m.cohorts)] for v in range(m.k)]
         held = [[rate[at].prod() for rate, at in zip(rates, row)] for row in places]
         return (np.mean(held, axis=1) - m.q) / (m.p - m.q)
-    if isinstance(
-        m, CountMeanSketch
-    ):  # so is a value in all that share its cell, over all functions
+    if isinstance(m, CountMeanSketch):
+        # so is a value in all that share its cell, over all functions
         share = (m.report_type.table == m.report_type.table[:, [record]]).mean(axis=0)
         return (share - 1 / m.m) / (1 - 1 / m.m)
     return np.eye(m.k)[list(record) if isinstance(m, RSFD) else record]
@@ -437,11 +419,8 @@ def records(m):
         return [np.array([r]) for r in itertools.product(range(m.d), (-1, 1))]
     width = (m.buckets,) if isinstance(m, lib.CPPUE) else ()
     symbols = list(itertools.product((0, 1), repeat=m.buckets)) if width else range(m.buckets)
-    kind = [
-        ("key", np.int64),
-        ("bit", np.uint8),
-        ("record", np.uint8 if width else np.int64, width),
-    ]
+    record = np.uint8 if width else np.int64, width
+    kind = [("key", np.int64), ("bit", np.uint8), ("record", *record)]
     answers = [(0, symbols[0] if width else 0), *((1, s) for s in symbols)]
     return [np.array([(key, *r)], kind) for key in range(m.k) for r in answers]
 

@@ -273,11 +273,8 @@ def test_first_order_deviations_of_the_oracle():
         rows = [r for r in RAD if r["item"] == item and "delta method" in r["series"]]
         assert len(rows) == 57, item
         for row in rows:
-            name, epsilon, value = (
-                row["series"].partition("_")[0],
-                float(row["x"]),
-                float(row["value"]),
-            )
+            name, epsilon = row["series"].partition("_")[0], float(row["x"])
+            value = float(row["value"])
             found = estimate_sd(PROTOCOLS[name](m, epsilon), int(row["note"].removeprefix("N=")))
             if (m, name, epsilon) == (5356, "SS", 3.0):
                 assert found / value > 10 and FloorSS(m, 2.999).omega > FloorSS(m, 3.001).omega

@@ -151,9 +151,8 @@ def test_the_curve_has_all_reports_by_falling_ratio_and_delta_allows_the_first()
     assert [math.fsum(column) for column in list(zip(*curve))[1:]] == pytest.approx([1, 1])
     ratios = [one / two if two else math.inf for _, one, two in curve]
     assert ratios == sorted(ratios, reverse=True)
-    assert result.leading()[0] == (
-        'for 0, with probability 1e-06: when random() < 1e-06: {"clear": 0} is sent'
-    )
+    leading = 'for 0, with probability 1e-06: when random() < 1e-06: {"clear": 0} is sent'
+    assert result.leading()[0] == leading
     kept = found("one_in_a_million", delta=1e-6)  # which allows the rare leak
     assert kept.status == "none found" and kept.loss == pytest.approx(1, abs=1e-5)
     assert found("one_in_a_million", delta=0.9e-6).loss == math.inf

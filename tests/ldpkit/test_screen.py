@@ -48,11 +48,8 @@ def test_flags_are_the_same_in_any_company(reports, cut):
         screens.append(counts)
     sides = np.zeros(len(reports), np.int64)
     together = screens[0].see(read(reports), sides)
-    parts = [
-        screens[1].see(read(part), sides[: len(part)])
-        for part in (reports[:cut], reports[cut:])
-        if part
-    ]
+    parts = [part for part in (reports[:cut], reports[cut:]) if part]
+    parts = [screens[1].see(read(part), sides[: len(part)]) for part in parts]
     assert together.any() and (together == np.concatenate(parts)).all()
 
 
@@ -60,11 +57,8 @@ def test_counts_are_those_of_the_reports():
     reports = [[3, -1], [2, 0.5], [3], [], [None, True]]
     counts, _ = counted((reports, reports[:2]))
     slot = {int(path): i for i, path in enumerate(counts.paths.hashes[: counts.paths.used[0]])}
-    named = {
-        name: slot[path]
-        for path, name in counting.read([[3, -1]], named=True).names.items()
-        if path in slot
-    }
+    names = counting.read([[3, -1]], named=True).names.items()
+    named = {name: slot[path] for path, name in names if path in slot}
     first = counts.paths.counts[named["entry 1"], 0]
     assert first[:, tallies.PRESENT].tolist() == [3, 2]
     assert first[:, :3].tolist() == [[2, 3, 0], [1, 2, 0]]  # digits of 3, 2, 3
@@ -80,11 +74,8 @@ def test_a_category_is_counted_once_a_report_from_its_second_time_on():
         ([7, 7, 7], "an entry of the report is 7", [9, 0]), ([7, 7, 7], "entry 2 is 7", [8, 0]),
         (["7"], "entry 1 is '7'", [0, 1]), ("once", "the text is 'once'", []),
     ):  # fmt: skip
-        key = next(
-            key
-            for key, words in counting.read([report], named=True).events.items()
-            if words == said
-        )
+        events = counting.read([report], named=True).events.items()
+        key = next(key for key, words in events if words == said)
         assert counts.table.counts[counts.table.keys == key, 0].ravel().tolist() == hits
 
 
@@ -95,9 +86,8 @@ def test_the_stake_is_the_best(delta, p, q, epsilon):
     grown = math.exp(epsilon)
 
     def won(bet):
-        return (p * math.log1p(bet) + q * math.log1p(-grown * bet)) / 2 - math.log1p(
-            bet * delta / 2
-        )
+        paid = math.log1p(bet * delta / 2)
+        return (p * math.log1p(bet) + q * math.log1p(-grown * bet)) / 2 - paid
 
     tried = max(won(bet) for bet in np.linspace(0, MOST / grown, 300))
     found = stake(p, q, grown, delta, 1.0)

@@ -47,9 +47,8 @@ def test_exact_columns_of_table_3():
         assert result.estimates["tight"] == approx(tight, abs=UNIT), row
         assert result.estimates["upper"] == approx(upper, abs=UNIT), row
         p, k = 1 / (1 + math.exp(-epsilon)), (n - 1) // 2
-        laws = [
-            stats.binom.pmf(np.arange(m + 1), m, rate) for m, rate in ((n - 1 - k, p), (k, 1 - p))
-        ]
+        halves = (n - 1 - k, p), (k, 1 - p)
+        laws = [stats.binom.pmf(np.arange(m + 1), m, rate) for m, rate in halves]
         bounds = (lambda e: blanket_delta(n, epsilon, e, math.exp(-epsilon)), old, UNIT), (
             lambda e: pair_delta(n, epsilon, e, np.convolve(*laws)), half, 1.01e-4)  # fmt: skip
         for delta_at, printed, last in bounds:
@@ -164,9 +163,8 @@ def test_a_file_that_holds_no_pairs_is_refused(call, tmp_path):
         (tmp_path / name).write_bytes(content)
     os.mkfifo(tmp_path / "pipe")
     line = f"audit-gradient --epsilon 1 --adversary file --pairs {tmp_path}"
-    assert (
-        refused(call, [(f"{line}/{name}", "") for name in [*contents, "pipe", "missing", ""]]) == []
-    )
+    names = [*contents, "pipe", "missing", ""]
+    assert refused(call, [(f"{line}/{name}", "") for name in names]) == []
 
 
 def test_a_grid_notices_that_its_file_of_pairs_was_edited(call, tmp_path, monkeypatch):

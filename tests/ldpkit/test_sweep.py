@@ -5,7 +5,6 @@ import itertools
 import linecache
 import os
 import random
-import subprocess
 import sys
 import types
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.linalg  # noqa: F401  brings the last of the libraries with threads
+from commands import python
 from sweep_cells import backwards, fragile, interrupting, of_toy, several, square, stuck, threads
 from threadpoolctl import threadpool_limits
 
@@ -275,10 +275,8 @@ def edited(monkeypatch):
 def test_the_store_tells_functions_and_their_sources_apart(tmp_path, edited):
     """It does not believe results of a function edited since in its notebook."""
     for factor in (1, 2):
-        assert one(edited(factor), {"x": [1, 2]}, store=tmp_path)["y"].tolist() == [
-            factor,
-            2 * factor,
-        ]
+        found = one(edited(factor), {"x": [1, 2]}, store=tmp_path)
+        assert found["y"].tolist() == [factor, 2 * factor]
     found = [one(func, {"n": [1, 2]}, store=tmp_path).to_csv() for func in (several, backwards)]
     assert found[0] != found[1]
     names = [path.name.split("-") for path in tmp_path.iterdir()]
@@ -333,9 +331,7 @@ def test_a_notebook_shows_progress_unless_its_runner_wants_none(switch, shown, m
 
 def test_progress_is_silent_where_nobody_watches():
     """Standard error is a pipe; that a kernel's library is loaded makes it no notebook."""
-    command = [sys.executable, "-c", "import ipykernel\n" + BAR]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stderr == "" and done.stdout == ""
+    assert python("import ipykernel\n" + BAR) == ("", "")
 
 
 def test_a_cell_that_takes_too_long_is_ended_once_and_all_others_are_finished(tmp_path):
@@ -380,11 +376,7 @@ print(identity(cell))
 
 def of_notebook(folder, hashes=0):
     """Identity of the function of a notebook in a folder, in a process of its own."""
-    environment = os.environ | {"PYTHONHASHSEED": str(hashes)}
-    command = [sys.executable, "-c", NOTEBOOK]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return python(NOTEBOOK, cwd=folder, env=os.environ | {"PYTHONHASHSEED": str(hashes)})[0]
 
 
 def test_a_notebook_counts_with_the_files_beside_it_and_is_the_same_in_every_process(tmp_path):

@@ -38,6 +38,7 @@ GIVEN = {
 DIFFERS = "records that differ in every attribute are told apart by the amplified budget"
 FIXED = "estimates are unbiased over the choice of the functions, of which these are a few"
 TWICE = "the own bit is drawn twice: this is the fault that it was made for"
+UNKNOWN = "does not apply: the exact distribution of its reports is unknown"
 
 
 # buckets have a size of their own; what consists of others, or of many functions, has one domain
@@ -50,10 +51,8 @@ def registered():
         for k in SIZES.get(name, (2, 5) if takes(name, "k") else (None,)):
             given = GIVEN | ({} if k is None else {"k": k})
             skipped = {"protocol"} if name.startswith("L-") else set()
-            yield make(
-                name,
-                **{key: v for key, v in given.items() if takes(name, key) and key not in skipped},
-            )
+            own = {key for key in given if takes(name, key)} - skipped
+            yield make(name, **{key: given[key] for key in own})
 
 
 VARIANTS = [
@@ -66,9 +65,7 @@ VARIANTS = [
     lib.Chained(3, 2.0, 1.5, 1, "SUE"), lib.Chained(3, 2.0, 1.0, 5, "GRR"), lib.RSFD(3, 3, 0.5, "SUE-r"), lib.RSFD(3, 4, 1.0, "GRR"),
 ]  # fmt: skip
 ALL = [*registered(), *VARIANTS]
-ALWAYS = set(
-    "value parameters generator inputs read pair rates client estimate null repeats".split()
-)
+ALWAYS = {*"value parameters generator inputs read pair rates client estimate null repeats".split()}
 PARTS = 8  # seconds each
 
 
@@ -135,7 +132,7 @@ def test_a_client_is_checked_as_far_as_its_reports_reach():
     found = check_mechanism(Client(response, 5, "value", 1.0)).outcomes
     assert {name for name, outcome in found.items() if outcome == "passed"} == {
         "value", "parameters", "generator", "inputs", "pair", "null", "claim", "repeats"}  # fmt: skip
-    assert found["client"] == "does not apply: the exact distribution of its reports is unknown"
+    assert found["client"] == UNKNOWN
     own = np.random.default_rng(1)
     found = check_mechanism(Client(alone, 5, "value", 2.0)).outcomes
     assert found["null"] == "passed"
@@ -161,16 +158,10 @@ def test_laws_of_numbers_are_asked_between_the_ends_too(monkeypatch):
 
 
 def test_a_kind_that_nobody_has_heard_of_is_checked_with_an_attack_of_its_own():
-    found = check_mechanism(
-        Speller(4, 2.0),
-        attacks=[Spelt()],
-        expected_failures={"estimate": "nobody asks", "read": "takes all words"},
-    )
+    known = {"estimate": "nobody asks", "read": "takes all words"}
+    found = check_mechanism(Speller(4, 2.0), attacks=[Spelt()], expected_failures=known)
     assert found.outcomes["null"] == found.outcomes["repeats"] == "passed"
-    assert (
-        found.outcomes["rates"]
-        == "does not apply: the exact distribution of its reports is unknown"
-    )
+    assert found.outcomes["rates"] == UNKNOWN
 
 
 # --- mutants --------------------------------------------------------------------------------------
@@ -182,9 +173,8 @@ def mutant(base=OUE, **changes):
     body = {}
     for cls in reversed(base.__mro__):
         if issubclass(cls, root) and cls is not root:
-            body |= {
-                name: v for name, v in vars(cls).items() if not name.startswith(("__", "_abc_"))
-            }
+            own = vars(cls).items()
+            body |= {name: v for name, v in own if not name.startswith(("__", "_abc_"))}
     for name, own in body.items():
         if isinstance(own, functools.cached_property):  # it cannot be pickled
             body[name] = property(own.func)
@@ -386,12 +376,8 @@ def test_an_expected_failure_that_passes_is_reported():
 def test_the_outcome_shows_as_a_table():
     expected = {"budget": TWICE, "claim": TWICE}
     lines = repr(check_mechanism(FaultyUE(3, 1.0), expected_failures=expected)).splitlines()
-    assert lines[0] == "FaultyUE(k=3, epsilon=1.0, protocol='SUE')" and len(lines) == 1 + len(
-        CHECKS
-    )
-    assert (
-        lines[1] == "  value       passed" and f"  budget      fails as expected: {TWICE}" in lines
-    )
+    assert lines[:2] == ["FaultyUE(k=3, epsilon=1.0, protocol='SUE')", "  value       passed"]
+    assert f"  budget      fails as expected: {TWICE}" in lines and len(lines) == 1 + len(CHECKS)
 
 
 def test_checks_can_be_run_one_by_one():
@@ -399,9 +385,8 @@ def test_checks_can_be_run_one_by_one():
 
 
 def test_the_tails_of_counts_are_exact():
-    assert tail(7, 10, 0.5) == pytest.approx(
-        2 * sum(math.comb(10, i) for i in (7, 8, 9, 10)) / 1024
-    )
+    ways = sum(math.comb(10, i) for i in (7, 8, 9, 10))
+    assert tail(7, 10, 0.5) == pytest.approx(2 * ways / 1024)
     assert tail(10, 10, 1 + 1e-16) == 1.0 and tail(9, 10, 1.0) == 0.0
 
 
@@ -415,9 +400,7 @@ def test_the_share_is_divided_by_the_number_of_comparisons():
 
 def test_the_example_in_the_book_prints_what_the_page_shows(capsys):
     page = (Path(__file__).parents[2] / "book" / "api" / "testing.md").read_text()
-    codes, shown = (
-        re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("python", "text")
-    )
+    codes, shown = (re.findall(rf"```{kind}\n(.*?)```", page, re.S) for kind in ("python", "text"))
     names = {"__name__": __name__}
     with pytest.raises(AssertionError) as error:
         exec(codes[0], names)
