@@ -3,6 +3,13 @@
 import subprocess
 import sys
 
+REST = (
+    "epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr epsilon_emp"
+    " lower exact_epsilon_emp exact_sd claim violated status verdict warnings directions seconds"
+    " cause digest versions schema_version"
+).split()
+"""Keys of the JSON of an audit, after the mechanism and its parameters."""
+
 
 def python(code, *words, **more):
     """Run a program of Python: standard output, standard error."""

@@ -11,21 +11,16 @@ from pathlib import Path
 
 import click
 import pytest
-from commands import one_line, python, refused
+from commands import REST, one_line, python, refused
 
 from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import audit
 from ldpkit.cli import commands
 from ldpkit.cli.group import COMMANDS
-from ldpkit.mechanisms import CMS, GRR, HR, LHO, MECHANISMS, OUE, PM, FaultyUE
+from ldpkit.mechanisms import CMS, GRR, HR, LHO, MECHANISMS, OUE, PM
 from ldpkit.reports.base import ROUTES
 
 SCRIPT = Path(sys.executable).parent / "ldpkit"
-KEYS = (
-    "mechanism k epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr"
-    " epsilon_emp lower exact_epsilon_emp exact_sd claim violated status verdict warnings"
-    " directions seconds cause digest versions schema_version"
-).split()
 CLIENTS = """
 import numpy as np
 
@@ -76,16 +71,6 @@ def run(text, folder=None):
     return found.returncode, found.stdout, found.stderr
 
 
-def test_json_has_the_agreed_keys_in_order_and_the_numbers_of_python():
-    status, out, err = run(
-        "audit --mechanism OUE --k 100 --epsilon 1 --trials 300000 --seed 5 --json"
-    )
-    assert os.access(SCRIPT, os.X_OK) and (status, err) == (0, "") and out.count("\n") == 1
-    printed, own = json.loads(out), audit(OUE(100, 1.0), trials=300_000, seed=5).to_dict()
-    assert list(printed) == KEYS
-    assert printed | {"seconds": 0} == own | {"seconds": 0}
-
-
 def test_every_option_reaches_the_audit(call):
     for text, mechanism, given in [
         ("GRR --epsilon 0.5", GRR(7, 0.5), {}),
@@ -108,14 +93,11 @@ def test_without_json_it_prints_a_table_and_one_sentence(call):
     assert (status, err) == (0, "") and lines[-1] == own.verdict
     table = {line.split()[0]: line for line in lines[:-1]}
     for row, part in [
-        ("mechanism", "OUE (k = 100)"),
-        ("claim", "epsilon = 1, delta = 0"),
+        ("mechanism", "OUE (k = 100)"), ("claim", "epsilon = 1, delta = 0"),
         ("counts", f"tp = {own.counts['tp']:,}, fp = {own.counts['fp']:,}"),
-        ("epsilon_emp", f"{own.epsilon_emp:.4f}"),
-        ("exact", f"{own.exact:.4f}"),
-        ("lower", f"{own.lower:.4f} at level 0.99"),
-        ("attack", "300,000 reports per input"),
-    ]:
+        ("epsilon_emp", f"{own.epsilon_emp:.4f}"), ("exact", f"{own.exact:.4f}"),
+        ("lower", f"{own.lower:.4f} at level 0.99"), ("attack", "300,000 reports per input"),
+    ]:  # fmt: skip
         assert part in table[row]
     status, out, _ = call("audit --mechanism LHO --k 10 --g 2 --trials 1000 --attack tight")
     assert status == 0 and "none, delta = 0" in out
@@ -190,21 +172,12 @@ def test_commands_and_workers_start_without_what_only_tables_figures_and_solvers
     assert python(code)[0] == "set()\n"
 
 
-def test_a_proven_violation_exits_with_status_one(call):
-    text = "audit --mechanism FaultyUE --k 25 --epsilon 1 --trials 200000"
-    status, out, err = run(f"{text} --attack tight")
-    own = audit(FaultyUE(25, 1.0), "tight", trials=200_000)
-    assert (status, err) == (1, "") and own.verdict.startswith("VIOLATION")
-    assert out.splitlines()[-1] == own.verdict
-    assert call(text)[0] == 0  # the paper's attack does not see it
-
-
 def test_a_client_is_imported_from_the_working_directory_and_may_print(here):
     (here / "talking_here.py").write_text(TALKING)
     given = "--client talking_here:talking --report bits --k 10 --epsilon 1 --delta 0.05 --json"
     status, out, err = run(f"audit {given} --trials 100000", here)
     row = json.loads(out)
-    assert status == 0 and out.count("\n") == 1 and list(row) == [*KEYS[:2], "report", *KEYS[2:]]
+    assert status == 0 and out.count("\n") == 1 and list(row) == ["mechanism", "k", "report", *REST]
     wanted = {"mechanism": "talking_here:talking", "faithful": True, "exact_epsilon_emp": None}
     assert row | wanted | {"how": "real reports", "delta": 0.05} == row
     for words in ("imported", "one moment", "past Python", "from a program", "from C"):

@@ -4,18 +4,12 @@ key-value mechanisms. Counts are those of Python's audit of the same seed."""
 import itertools
 import json
 
-from commands import one_line
+from commands import REST, one_line
 
 from ldpkit import mechanisms as lib
 from ldpkit.auditors import audit, audit_kv
 from ldpkit.mechanisms.composite import BASES
 from ldpkit.stats import down
-
-REST = (
-    "epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr epsilon_emp"
-    " lower exact_epsilon_emp exact_sd claim violated status verdict warnings directions seconds cause digest versions schema_version"
-).split()
-
 
 ROUNDS, CHAIN = ["k", "tau", "memoise"], ["k", "first", "tau", "protocol"]
 CASES = [

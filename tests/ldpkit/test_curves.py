@@ -36,9 +36,6 @@ def laplace_curve(epsilon):
     return np.where(1 / (2 * e) > Q, e * Q, np.where(Q <= 0.5, middle, 1 - (1 - Q) / e))
 
 
-# --- curves ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("mu", [0.1, 1.0, 2.0])
 def test_tangents_lie_outside_the_gaussian_curve_and_touch_it(mu):
     claim, exact = curve.gdp(mu), norm.cdf(norm.ppf(Q) + mu)
@@ -141,9 +138,6 @@ def test_wrong_curves_claims_and_matrices_are_refused(text, message):
     with pytest.raises(ValueError) as error:
         eval(text, names)
     assert message in str(error.value)
-
-
-# --- bets -----------------------------------------------------------------------------------------
 
 
 def at_the_boundary(rng, name):
@@ -252,9 +246,6 @@ def test_clients_beyond_the_boundary_are_refuted_as_fast_as_measured_and_others_
     assert 80 < needed.mean() / 2 < 180
 
 
-# --- the audit ------------------------------------------------------------------------------------
-
-
 def noisy(mu, values, rng):
     """Gaussian noise. Without rounding the last bits of a float reveal the input."""
     return np.round(np.asarray(values) * mu + rng.normal(size=len(values)), 3).tolist()
@@ -314,8 +305,6 @@ def test_three_inputs_and_recordings(tmp_path):
         assert SequentialAudit(source, independent=independent, **given).run()[0].violated
 
 
-# --- finite mechanisms ----------------------------------------------------------------------------
-
 MATRIX = [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.3, 0.4, 0.3]]
 
 
@@ -339,8 +328,6 @@ def test_a_finite_mechanism_is_known_exactly():
 def test_a_finite_mechanism_keeps_all_promises(matrix):
     check_mechanism(FiniteMechanism(matrix))
 
-
-# --- the command line -----------------------------------------------------------------------------
 
 CLIENT = "import random\ndef client(v):\n    return round(1.5 * v + random.gauss(0, 1), 3)\n"
 

@@ -51,8 +51,6 @@ SPACE |= {"sets": mechanisms.KeyValues.of([[(0, 1.0)]], 2)}
 NAMES = sorted(mechanisms.MECHANISMS)
 NUMBERS = [name for name in mechanisms.MECHANISMS if not mechanisms.takes(name, "k")]
 
-# --- the table: Python ------------------------------------------------------------------------------------
-
 EPSILON = "epsilon must be a number in [1e-06, 30], got"
 K = "k must be an integer in [2, 2147483647], got"
 ALPHA = "alpha must be a number in [1e-100, 1), got"
@@ -552,8 +550,6 @@ def test_a_store_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(ValueError, match=message):
         MODULES["sweep"].sweep(dict, {"a": [1]}, seed=1, store=tmp_path / "file")
 
-
-# --- the table: commands ----------------------------------------------------------------------------------
 
 AUDIT = "audit --mechanism OUE --k 5 --epsilon 1 --trials 10"
 RATES = "rates --mechanism OUE --k 5 --epsilon 1"

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from scipy import stats as law
 
-from ldpkit import Client, attacks
+from ldpkit import Client
 from ldpkit.auditors import Audit, audit, audits, expected
 from ldpkit.auditors.independence import _luck
 from ldpkit.auditors.rad_bounds import tradeoff_support
 from ldpkit.mechanisms import GRR, MECHANISMS, OUE, RSFD, SHE, SS, SUE, Repeated, make, takes
-from ldpkit.mechanisms.base import FrequencyOracle, SupportOracle, distribution_known
+from ldpkit.mechanisms.base import SupportOracle, distribution_known
 from ldpkit.mechanisms.client import FORMS
-from ldpkit.reports import ExactSupport, IndependentBits, ReportType, Value
+from ldpkit.reports import ExactSupport, IndependentBits, Value
 
 
 class Leaking(OUE):
@@ -143,75 +143,6 @@ def test_what_changes_nothing_of_the_client_keeps_the_law():
         assert found.exact is not None, mechanism
     unstated = audit(same("Same", GRR), trials=5000)
     assert unstated.faithful and unstated.exact is None and not unstated.violated
-
-
-@dataclass(frozen=True)
-class Sign(ReportType):
-    """A row and a sign."""
-
-    k: int
-    name = "sign"
-
-    def read(self, reports, sender):
-        return reports
-
-
-@dataclass(frozen=True)
-class Hadamard(FrequencyOracle):
-    """A row of a Hadamard matrix and one randomised sign, which no attack here knows."""
-
-    k: int
-    epsilon: float
-    p, q, name, report_type = 0.7, 0.5, "Signed", property(lambda self: Sign(self.k))
-    estimate = variance = None  # nobody asks
-
-    def perturb(self, values, rng):
-        row = rng.integers(0, 8, len(values))
-        sign = np.array([bin(r & v).count("1") % 2 for r, v in zip(row, values)])
-        return np.column_stack([row, np.where(rng.random(len(values)) < self.p, sign, 1 - sign)])
-
-
-def test_an_unknown_kind_of_report_is_refused_by_name():
-    mechanism, rng = Hadamard(8, 1.0), np.random.default_rng(1)
-    reports = mechanism.perturb(np.zeros(5, int), rng)
-    for attack in ("guess", "tight"):
-        chosen = attacks.make(attack)
-        for ask in (
-            lambda: audit(mechanism, attack, trials=100),
-            lambda: audit(mechanism, attack, trials=100, faithful=True),
-            lambda: chosen.rates(mechanism),
-            lambda: chosen.sample(mechanism, 5, True, rng),
-            lambda: chosen.accepts(mechanism, reports, (0, 7), rng),
-            lambda: expected(mechanism, attack),
-        ):
-            with pytest.raises(ValueError, match=f"attack {attack} cannot read the sign reports"):
-                ask()
-
-
-@dataclass(frozen=True)
-class Parity:
-    """Does the sign say that the value is the first rather than the second; without a law."""
-
-    name = "parity"
-
-    def choose(self, mechanism, trials, tail):
-        return self
-
-    def accepts(self, mechanism, reports, pair, rng):
-        one, two = (np.array([bin(int(r) & v).count("1") % 2 for r, _ in reports]) for v in pair)
-        return (one != two) & (reports[:, 1] == one)
-
-    def rates(self, mechanism, pair=None):
-        return None
-
-    sample = rates  # nor to draw from: the audit fails if it asks
-
-
-def test_an_attack_of_ones_own_audits_an_unknown_kind_by_real_reports():
-    found = audit(Hadamard(8, 1.0), Parity(), trials=20_000)
-    assert found.faithful and found.exact is None and found.status == "none found"
-    sd = (0.35 * 0.65 / 20_000) ** 0.5  # of 0.5 * 0.7; five standard errors: 6e-7
-    assert abs(found.rates["tpr"] - 0.35) < 5 * sd
 
 
 def true_first(values, rng):

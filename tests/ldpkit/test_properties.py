@@ -49,9 +49,6 @@ def each(names):
     return tested
 
 
-# --- every possible report of one user, and its law -----------------------------------------------
-
-
 @functools.cache
 def seeds(k, g):
     """One real hash seed for every function from 0..k-1 to 0..g-1, in the order of `product`."""
@@ -170,9 +167,6 @@ def excess(law, epsilon):
     """Largest ``P1(S) - e^epsilon P2(S)`` over events and pairs of inputs."""
     pairs, grown = itertools.permutations(law, 2), math.exp(epsilon)
     return max(np.maximum(a - grown * b, 0).sum() for a, b in pairs)
-
-
-# --- mechanisms by name, with any parameters ------------------------------------------------------
 
 
 @st.composite
@@ -348,9 +342,6 @@ def test_noise_on_real_numbers_keeps_its_guarantee(epsilon, delta):
         assert cls is lib.GM or found == pytest.approx(delta, rel=1e-6)
 
 
-# --- estimators -----------------------------------------------------------------------------------
-
-
 def truth(m, record):
     """What a server that sees only this user should find."""
     if isinstance(m, BucketFlip):
@@ -393,9 +384,6 @@ def test_noise_has_mean_zero(name, epsilon, delta, value):
     noise = m.perturb([value] * 4, np.random.default_rng(1)) - own
     found = m.estimate(own + np.concatenate([noise, -noise]))
     assert found == pytest.approx(own, abs=1e-9 * m.scale)
-
-
-# --- key-value mechanisms -------------------------------------------------------------------------
 
 
 SETS = [[], [(0, -1.0)], [(0, 1.0)], [(0, 0.3)], [(1, -0.6)], [(0, 1.0), (1, -1.0)]]
@@ -462,8 +450,6 @@ def test_expected_frequencies_of_keys_are_the_truth(name, data):
     assert mean == pytest.approx(wanted, abs=1e-10 * max(1, np.nanmax(np.abs(found)) / 100))
 
 
-# --- real reports follow the laws above -----------------------------------------------------------
-
 REAL = [
     make("GRR", k=4, epsilon=1.0), make("SS", k=4, epsilon=0.3), make("OUE", k=3, epsilon=1.0), make("THE", k=3, epsilon=2.0),
     make("FaultyUE", k=3, epsilon=1.0), make("AGRR", k=3, epsilon=1.0, delta=0.05), Chained(3, 2.0, 1.0, 2, "GRR"),
@@ -491,8 +477,3 @@ def test_real_reports_follow_the_law():
             counts = np.zeros(len(reports), int)
             counts[[numbers[tuple(one)] for one in seen.tolist()]] = times
             assert chi_square_p(counts, row) > P_MIN, (m, record)
-
-
-def test_sets_of_the_properties_are_sets():
-    assert len(lib.KeyValues.of(SETS, 2)) == len(SETS)
-    assert set(LISTED) | set(NOISY) == set(MECHANISMS) and lib.FaultyUE.name in LEAKY

@@ -175,9 +175,3 @@ def test_two_columns_that_agree_are_found():
     assert flags[:60].tolist() == [[1, 0]] * 60
     assert flags[60:, 0].tolist() == [report[20] == report[3] for report in second]
     assert (flags[60:].sum(axis=1) == 1).all()
-
-
-def test_tables_keep_the_layout_for_which_the_kernels_are_compiled():
-    counts, (past, *_) = counted(([0.25, 1.0] * 9, [0.75] * 9))
-    counts.choose([np.append(row, [0, 0]) for row in best(past, 0)[:2]])
-    assert all(table.flags.c_contiguous for table in counts.paths)

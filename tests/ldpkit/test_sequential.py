@@ -257,11 +257,9 @@ def test_a_state_is_of_use_to_its_own_audit_only(tmp_path):
     state = json.loads(json.dumps(run.state()))
     own = leaking(claim=0.5)
     for name, target, attack, given in [
-        ("epsilon", leaking(claim=1.5), "tight", {}),
-        ("alpha", own, "tight", {"alpha": 0.05}),
+        ("epsilon", leaking(claim=1.5), "tight", {}), ("alpha", own, "tight", {"alpha": 0.05}),
         ("delta", own, "tight", {"delta": 0.1}), ("curve", own, "learned", {"curve": gdp(1.1)}),
-        ("inputs", own, "tight", {"pair": (3, 4)}),
-        ("attack", own, "guess", {}),
+        ("inputs", own, "tight", {"pair": (3, 4)}), ("attack", own, "guess", {}),
         ("arguments", leaking(epsilon=3.0, claim=0.5), "tight", {}),
         ("client", Client(clear, 10, "bits", 0.5), "tight", {}),
         ("object", Client(OUE(10, 2.0).perturb, 10, "bits", 0.5), "tight", {}),

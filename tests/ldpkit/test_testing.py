@@ -28,8 +28,6 @@ from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks, suite
 from ldpkit.testing import case as cases
 from ldpkit.testing.case import Case, tail
 
-# --- whoever keeps the promises -------------------------------------------------------------------
-
 GIVEN = {
     "epsilon": 1.0, "delta": DELTA, "g": 3, "omega": 1, "p": 0.7, "theta": 0.65, "first": 0.5, "tau": 2, "t": 2, "h": 2,
     "cohorts": 512, "keep": 0.75, "flip": 0.5, "d": 2, "m": 16, "hashes": 1024, "buckets": 2, "bits": 1,
@@ -162,9 +160,6 @@ def test_a_kind_that_nobody_has_heard_of_is_checked_with_an_attack_of_its_own():
     found = check_mechanism(Speller(4, 2.0), attacks=[Spelt()], expected_failures=known)
     assert found.outcomes["null"] == found.outcomes["repeats"] == "passed"
     assert found.outcomes["rates"] == UNKNOWN
-
-
-# --- mutants --------------------------------------------------------------------------------------
 
 
 def mutant(base=OUE, **changes):
@@ -350,9 +345,6 @@ def test_an_audit_that_depends_on_its_threads_is_found(monkeypatch):
     monkeypatch.setattr(suite, "audit", lambda **given: audit(**given | {"seed": given["threads"]}))
     with pytest.raises(AssertionError, match="attack guess depends on the number of threads"):
         CHECKS["repeats"](Case(OUE(3, 1.0), 1, None, None))
-
-
-# --- the report -----------------------------------------------------------------------------------
 
 
 def test_all_failures_come_in_one_error():
