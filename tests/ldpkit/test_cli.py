@@ -127,11 +127,9 @@ def test_list_has_one_line_for_each_mechanism_under_its_family():
 def test_rates_are_those_of_the_law_and_nothing_is_drawn(call, monkeypatch):
     monkeypatch.setattr("ldpkit.rng.sequence", None)  # no stream can be made
     for text, mechanism, pair in (
-        ("OUE --k 100", OUE(100, 1.0), (3, 7)),
-        ("HR --k 10", HR(10, 1.0), (0, 4)),
-        ("PM", PM(1.0), (-1, 1)),
-        ("CMS --k 9 --m 4 --hashes 3", CMS(9, 1.0, 4, 3), (8, 2)),
-    ):
+        ("OUE --k 100", OUE(100, 1.0), (3, 7)), ("HR --k 10", HR(10, 1.0), (0, 4)),
+        ("PM", PM(1.0), (-1, 1)), ("CMS --k 9 --m 4 --hashes 3", CMS(9, 1.0, 4, 3), (8, 2)),
+    ):  # fmt: skip
         given = f"{text} --epsilon 1 --attack tight --pair {pair[0]} {pair[1]} --json"
         status, out, err = call(f"rates --mechanism {given}")
         row, rates = json.loads(out), TwoValueTest().rates(mechanism, pair)

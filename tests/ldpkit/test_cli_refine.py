@@ -94,13 +94,10 @@ EMPTY = "every hypervolume is 0 and the front's first point was taken."
 
 def test_the_table_says_when_the_hypervolume_has_nothing_to_choose(call):
     for text, empty in (
-        ("ue --epsilon 1", True),
-        ("lh --epsilon 1", True),
-        ("ue --epsilon 4", False),
-        ("ue --epsilon 4 --w-epg 1", False),
+        ("ue --epsilon 1", True), ("lh --epsilon 1", True), ("ue --epsilon 4", False),
+        ("ue --epsilon 4 --w-epg 1", False), ("ue --epsilon 4 --targets 50", False),
         ("ue --epsilon 4 --w-epg 1 --targets 50", True),  # every gain is at least 1
-        ("ue --epsilon 4 --targets 50", False),
-    ):
+    ):  # fmt: skip
         out = call(f"refine --k 100 --strategy hypervolume --family {text}")[1]
         assert (EMPTY in out) == empty, text
     for strategy in set(STRATEGIES) - {"hypervolume"}:

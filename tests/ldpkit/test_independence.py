@@ -63,13 +63,10 @@ def same(name, cls):
 PATCHED = OUE(10, 1.0)
 object.__setattr__(PATCHED, "perturb", lambda values, rng: np.eye(10)[values])
 FOREIGN = {
-    "subclass": Leaking(10, 1.0),
-    "subclass of a subclass": same("Deeper", Leaking),
-    "instance": PATCHED,
-    "inner": Repeated(Leaking(10, 1.0), 2),
-    "remembered": Repeated(Leaking(10, 1.0), 2, True),
-    "own": OwnButLeaking(10, 1.0),
-}
+    "subclass": Leaking(10, 1.0), "subclass of a subclass": same("Deeper", Leaking),
+    "instance": PATCHED, "inner": Repeated(Leaking(10, 1.0), 2),
+    "remembered": Repeated(Leaking(10, 1.0), 2, True), "own": OwnButLeaking(10, 1.0),
+}  # fmt: skip
 
 
 def test_a_replaced_client_is_audited_by_its_own_reports():

@@ -136,11 +136,8 @@ def test_frequency_protocols_under_both_auditors():
     for (mechanism, item, label), epsilon in itertools.product(labels, (0.1, 1.6, 6.0)):
         d, pair, rows = int(label[-1]), ((0, 1) if mechanism is THE else (1, 2)), oracle(item)
         m = mechanism(d, epsilon)
-        for name, positions, guess in [
-            ("HKV", None, None),
-            ("VKV", pair, None),
-            ("LDP-Auditor", None, guess_rates(d, pair[0])),
-        ]:
+        guesser = "LDP-Auditor", None, guess_rates(d, pair[0])
+        for name, positions, guess in (("HKV", None, None), ("VKV", pair, None), guesser):
             row = rows[(rows["series"] == f"{name} {label}") & (rows["epsilon"] == epsilon)].iloc[0]
             if guess is not None:  # one event: fewer bounds
                 row = row.where(row.index != "valid", math.nan)

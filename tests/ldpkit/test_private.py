@@ -150,10 +150,8 @@ def test_the_steps_of_the_action_run(project):
     assert action["runs"]["using"] == "composite" and len(lines) == 2
     ends = []
     for step in lines:
-        given = {
-            name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda m: inputs[m[1]], value)
-            for name, value in step["env"].items()
-        }
+        pattern, given = r"\$\{\{ inputs\.(\w+) \}\}", step["env"].items()
+        given = {name: re.sub(pattern, lambda m: inputs[m[1]], value) for name, value in given}
         assert "${{" not in step["run"]  # what an input holds is never read as a program
         given |= {"PIP_NO_INDEX": "1", "PYTEST_ADDOPTS": "-p no:cacheprovider"}
         own = environment() | given

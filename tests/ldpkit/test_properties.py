@@ -179,22 +179,16 @@ def parameters(draw, name):
         k = draw(st.sampled_from([2, 4, 6]))
     buckets = draw(st.sampled_from([b for b in (2, 3, 4) if k % b == 0 and b <= k]))
     wanted = {
-        "k": k if not name.startswith("RSFD") else min(k, 3),
-        "epsilon": epsilon,
-        "g": draw(st.integers(2, 5)),
-        "omega": draw(st.integers(1, k - 1)),
-        "p": draw(st.floats(0.05, 0.95)),
-        "theta": draw(st.floats(0, 1)),
+        "k": k if not name.startswith("RSFD") else min(k, 3), "epsilon": epsilon,
+        "g": draw(st.integers(2, 5)), "omega": draw(st.integers(1, k - 1)),
+        "p": draw(st.floats(0.05, 0.95)), "theta": draw(st.floats(0, 1)),
         "delta": min(draw(st.floats(1e-6, 0.1)), epsilon / 22),  # AOLH refuses a larger one
         "first": epsilon * draw(st.floats(0.1, 0.9)) * (0.7 if name == "L-OUE" else 1),
-        "tau": draw(st.integers(1, 3)),
-        "d": 2,
+        "tau": draw(st.integers(1, 3)), "d": 2,
         "m": 2 * draw(st.integers(1, 2)) if name == "HCMS" else draw(st.integers(2, 3)),
-        "hashes": draw(st.integers(1, 3)),
-        "buckets": buckets,
-        "bits": draw(st.integers(1, buckets)),
+        "hashes": draw(st.integers(1, 3)), "buckets": buckets, "bits": draw(st.integers(1, buckets)),
         "protocol": draw(st.sampled_from(["SUE", "OUE"])),
-    }
+    }  # fmt: skip
     if name in ("L-SUE", "L-OSUE", "L-OUE"):
         wanted["k"], wanted["tau"] = min(k, 3), min(wanted["tau"], 2)
     if name == "HM":

@@ -172,14 +172,10 @@ def test_extreme_domains_and_budgets_give_sound_numbers_or_one_clear_error():
 def test_the_published_grids_and_the_log_odds_of_the_own_one():
     for k, epsilon in ((3, 1.0), (25, 1.0), (100, 10.0), (1000, 6.0)):
         end = max(k - 1, round(math.exp(epsilon)) + 1)
-        wanted = {
-            "ss": list(range(1, k - 1)),
-            "lh": list(range(2, end + 1)),
-            "he": np.linspace(0.5, 1, 100).tolist(),
-        }
+        wanted = {"ss": range(1, k - 1), "lh": range(2, end + 1), "he": np.linspace(0.5, 1, 100)}
         for family, points in wanted.items():
             for grid in ("published", None):  # the own grid is the same
-                assert front(family, k, epsilon, grid=grid).parameter.tolist() == points
+                assert front(family, k, epsilon, grid=grid).parameter.tolist() == [*points]
         found = front("ue", k, epsilon, grid="published").parameter
         assert found.tolist() == np.linspace(0.5, 0.999999, 100).tolist()
     for epsilon, end in ((0.5, 12.5), (10, 22), (24, 36), (MAX_EPSILON, 36)):

@@ -125,10 +125,8 @@ def test_a_rare_event_is_ranked_among_the_rare():
 
 
 def test_a_threshold_keeps_its_value_when_lines_are_cut_anew():
-    counts, (past, *_) = counted(
-        ([0.1 * i for i in range(20)], [5 + 0.1 * i for i in range(20)]),
-        *[([0.5] * 20, [6.5] * 20)] * 2,
-    )
+    low, later = [0.1 * i for i in range(20)], ([0.5] * 20, [6.5] * 20)
+    counts, (past, *_) = counted((low, [5 + x for x in low]), later, later)
     above = next(row for row in best(past, 1) if row[1] == tallies.ABOVE)
     counts.choose([np.append(above, [1, 2])])
     edges = counts.paths.edges.copy()

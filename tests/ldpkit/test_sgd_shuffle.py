@@ -37,9 +37,8 @@ def test_exact_columns_of_table_3():
     for row in TABLE:
         epsilon, n, closed, fpr, fnr, plugin, mean, tight, upper, old, half = row
         result = audit_shuffle(epsilon, n, DELTA)
-        assert (
-            result.claim == shuffle.closed_bound(n, epsilon, DELTA) == approx(closed, abs=UNIT)
-        ), row
+        bound = shuffle.closed_bound(n, epsilon, DELTA)
+        assert result.claim == bound == approx(closed, abs=UNIT), row
         assert threshold_rates(n, epsilon) == approx((fpr, fnr), abs=5.01e-6), row
         assert result.limit == approx(plugin, abs=UNIT), row
         assert result.exact == approx(mean, abs=1.1e-3), row
