@@ -49,6 +49,8 @@ def test_a_program_that_ends_is_started_again():
     assert [once(v) for v in (0, 1, 2, 1, 1)] == [0, 1, 2, 1, 1]
     whole = Program(python("sys.stdout.write(sys.stdin.readline().strip())"))  # no end of line
     assert whole(7) == 7 == whole(7)
+    program = Program(python("for line in sys.stdin: print(os.getpid(), flush=True)"))
+    assert len({program(value) for value in (0, 1, "x", 0)}) == 1  # it goes on
 
 
 @pytest.mark.parametrize(
@@ -69,8 +71,3 @@ def test_what_a_program_does_wrong_is_said(code, message):
     with pytest.raises(ClientError) as error:
         Program(command, limit=2 if "within" in message else 60)(5)
     assert message in str(error.value)
-
-
-def test_one_process_answers_for_all_inputs():
-    program = Program(python("for line in sys.stdin: print(os.getpid(), flush=True)"))
-    assert len({program(value) for value in (0, 1, "x", 0)}) == 1

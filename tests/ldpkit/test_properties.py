@@ -369,17 +369,6 @@ def test_the_expectation_of_the_estimate_is_the_truth(name, data):
         assert mean == pytest.approx(truth(m, record), abs=1e-10 * max(1, noise / 100))
 
 
-@PROPERTY
-@given(st.sampled_from(NOISY[:3]), st.floats(0.1, 1), st.floats(1e-6, 0.1), st.integers(0, 2))
-def test_noise_has_mean_zero(name, epsilon, delta, value):
-    """Noise is symmetric and the server averages: mirrored reports mean the truth."""
-    m = make(name, k=3, epsilon=epsilon, **({} if name == "SHE" else {"delta": delta}))
-    own = np.eye(3)[value]
-    noise = m.perturb([value] * 4, np.random.default_rng(1)) - own
-    found = m.estimate(own + np.concatenate([noise, -noise]))
-    assert found == pytest.approx(own, abs=1e-9 * m.scale)
-
-
 SETS = [[], [(0, -1.0)], [(0, 1.0)], [(0, 0.3)], [(1, -0.6)], [(0, 1.0), (1, -1.0)]]
 
 

@@ -118,8 +118,6 @@ def test_what_has_no_law_is_checked_as_far_as_its_reports_reach():
     found = check_mechanism(Repeated(lib.HR(3, 0.5), 3)).outcomes
     assert {found[name] for name in ("read", "estimate", "null", "repeats")} == {"passed"}
 
-
-def test_a_client_is_checked_as_far_as_its_reports_reach():
     def response(values, rng):
         keep = rng.random(len(values)) < math.e / (math.e + 4)
         return np.where(keep, values, (values + rng.integers(1, 5, len(values))) % 5)
