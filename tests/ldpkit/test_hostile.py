@@ -22,16 +22,11 @@ PREFIX = {"attacks.base": "reading", "attacks.gradient": "crafts", "auditors.gra
 def spaces():
     """Modules by the last part of their name, but for those that share one."""
     found = {}
-    for module in pkgutil.walk_packages(ldpkit.__path__):
-        name = module.name
-        if name in ("cli", "__main__"):
-            continue
-        if module.ispkg:
-            inner = importlib.import_module(f"ldpkit.{name}")
-            for part in pkgutil.iter_modules(inner.__path__):
-                path = f"{name}.{part.name}"
-                found[PREFIX.get(path, part.name)] = importlib.import_module(f"ldpkit.{path}")
-        found[PREFIX.get(name, name)] = importlib.import_module(f"ldpkit.{name}")
+    for module in pkgutil.walk_packages(ldpkit.__path__, "ldpkit."):
+        path = module.name.removeprefix("ldpkit.")
+        if path.partition(".")[0] not in ("cli", "__main__"):
+            name = PREFIX.get(path, path.rpartition(".")[2])
+            found[name] = importlib.import_module(module.name)
     return found
 
 

@@ -83,7 +83,7 @@ def test_a_client_that_keeps_its_claim_passes_and_every_input_is_asked(count):
     assert not assert_private(answers(0.27), 0.5, inputs=[0, 1], **loose).violated
 
 
-def test_an_inconclusive_audit_fails_unless_it_may(count):
+def test_an_inconclusive_audit_fails_unless_it_may():
     given = {"inputs": [0, 1], "seconds": float(AT_ONCE)}
     with pytest.raises(AssertionError, match="^Inconclusive: .* are needed"):
         assert_private(answers(0.27), 1, **given)

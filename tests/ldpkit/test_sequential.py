@@ -120,14 +120,6 @@ def test_wealth_is_that_of_the_bets():
     assert wealth.refuted and wealth.lower >= 1.0
 
 
-def test_the_grid_holds_the_claim():
-    for claim in (0.05, 1.0, 3.7, 30.0):
-        values = grid(claim)
-        assert values[0] == 0 and np.isclose(values, claim, rtol=1e-12).sum() == 1
-        assert np.diff(values).max() <= 0.02 + 1e-12
-    assert grid(math.inf)[-1] > 10
-
-
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_a_bound_is_wrong_as_rarely_as_promised(delta):
     """An event on the edge of the claim: 600 audits of 2,000 pairs with alpha = .05, watched all
