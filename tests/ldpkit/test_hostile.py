@@ -45,6 +45,7 @@ SPACE |= {"grr": mechanisms.GRR(3, 1.0), "pairs": MODULES["crafts"].dummy(4)}
 SPACE |= {"sets": mechanisms.KeyValues.of([[(0, 1.0)]], 2)}
 NAMES = sorted(mechanisms.MECHANISMS)
 NUMBERS = [name for name in mechanisms.MECHANISMS if not mechanisms.takes(name, "k")]
+SIZED = [name for name in NAMES if name not in NUMBERS]
 
 EPSILON = "epsilon must be a number in [1e-06, 30], got"
 K = "k must be an integer in [2, 2147483647], got"
@@ -131,11 +132,8 @@ HALL = [
 
 CLIENTS = [
     # the constructors of all frequency mechanisms take k and epsilon through the same door
-    *((f"{name}(True, 1.0{more})", f"{K} True") for name, more in (
-        ("GRR", ""), ("SS", ""), ("FloorSS", ""), ("SUE", ""), ("OUE", ""), ("BLH", ""), ("OLH", ""), ("SHE", ""), ("THE", ""),
-        ("ASS", ", 1"), ("AUE", ", 0.7"), ("ALH", ", 2"), ("ATHE", ", 0.7"), ("AGRR", ", 0.1"), ("ASUE", ", 0.1"),
-        ("ABLH", ", 0.1"), ("AOLH", ", 0.1"), ("GM", ", 0.1"), ("AGM", ", 0.1"), ("FaultyUE", ""), ("BucketFlip", ", 2, 1"),
-        ("Chained", ", 0.5"))),
+    *((f"made('{name}', k=True)", f"{K} True") for name in (
+        "GRR SS FloorSS SUE OUE BLH OLH SHE THE ASS AUE ALH ATHE AGRR ASUE ABLH AOLH GM AGM FaultyUE dBitFlipPM L-SUE").split()),
     *((f"{name}(3, nan)", f"{EPSILON} nan") for name in ("GRR", "SS", "SUE", "OUE", "SHE", "THE", "BLH", "FaultyUE")),
     ("OLH(3, 23)", "epsilon must be a number in [1e-06, 22], got 23"),
     ("LHO(3, 1)", "g must be an integer in [2, 4294967296], got 1"),
@@ -160,8 +158,8 @@ CLIENTS = [
     ("mechanisms.make('GRR', k=3)", "mechanism GRR needs epsilon; its parameters are k, epsilon"),
     ("mechanisms.takes('grr', 'k')", "got 'grr'; did you mean 'GRR'?"),
     # verbs: perturb, estimate, variance
-    *((f"mechanisms.make('{name}', **given('{name}')).perturb([0, 9], rng())", "values must lie in 0..5, got 9 at position 1")
-      for name in NAMES if not name.startswith("RSFD") and name not in NUMBERS),
+    *((f"made('{name}').perturb([0, 9], rng())", "values must lie in 0..5, got 9 at position 1")
+      for name in SIZED if name[:4] != "RSFD"),
     ("PM(1.0).perturb([0, 9], rng())", "values must be a number in [-1, 1] everywhere, got 9"),
     ("PM(1.0).perturb([[0.5]], rng())", "values must be a one-dimensional array of numbers in [-1, 1], got shape (1, 1)"),
     ("PM(1.0).pair((0.5, 2))", "pair must be a number in [-1, 1], got 2"),
@@ -206,19 +204,14 @@ CLIENTS = [
     ("HM(4, 1.0, 17)", "t must be an integer in [1, 16], got 17"),
     ("HM(4, 1.0, 2).read(np.array([([0, 4], 0)], HM(4, 1.0, 2).report_type.form))", "indices of HM must lie in 0..3, got 4"),
     ("HM(4, 1.0, 2).read(np.array([([0, 3], 4)], HM(4, 1.0, 2).report_type.form))", "signs of HM must lie in 0..3, got 4"),
-    *((f"mechanisms.make('{name}', **given('{name}')).perturb([[0, 0]], 1)", f"{RNG} 1") for name in NAMES if name[:4] == "RSFD"),
-    *((f"mechanisms.make('{name}', **given('{name}')).perturb([0], 1)", f"{RNG} 1") for name in NAMES if name[:4] != "RSFD"),
-    *((f"mechanisms.make('{name}', **given('{name}')).variance(0)", "n must be an integer >= 1, got 0") for name in NAMES),
-    *((f"mechanisms.make('{name}', **given('{name}')).variance(5, nan)", "frequency must be a number in [0, 1] everywhere, got nan")
-      for name in NAMES if name not in NUMBERS),
-    *((f"mechanisms.make('{name}', **given('{name}')).estimate([])", "reports of ") for name in NAMES),
-    *((f"mechanisms.make('{name}', **given('{name}')).estimate('junk')", "reports of ") for name in NAMES),
-    *((f"mechanisms.make('{name}', **given('{name}')).read([])", "reports of ") for name in NAMES),
-    *((f"attacks.Guess().predict(mechanisms.make('{name}', **given('{name}')), 'junk', rng())", "reports of ")
-      for name in NAMES if name not in NUMBERS),
+    *((f"made('{name}').perturb([[0, 0]], 1)", f"{RNG} 1") for name in NAMES if name[:4] == "RSFD"),
+    *((f"made('{name}').perturb([0], 1)", f"{RNG} 1") for name in NAMES if name[:4] != "RSFD"),
+    *((f"made('{name}').variance(0)", "n must be an integer >= 1, got 0") for name in NAMES),
+    *((f"made('{name}').variance(5, nan)", "frequency must be a number in [0, 1] everywhere, got nan") for name in SIZED),
+    *((f"made('{name}').{verb}", "reports of ") for name in NAMES for verb in ("estimate([])", "estimate('junk')", "read([])")),
+    *((f"attacks.Guess().predict(made('{name}'), 'junk', rng())", "reports of ") for name in SIZED),
     ("attacks.Guess().predict(PM(1.0), [0.5], rng())", "attack guess cannot read the number reports of PM: audit it with attack tight"),
-    *((f"attacks.TwoValueTest(0.0).accepts(mechanisms.make('{name}', **given('{name}')), 7, (0, 1))", "reports of ")
-      for name in NAMES),
+    *((f"attacks.TwoValueTest(0.0).accepts(made('{name}'), 7, (0, 1))", "reports of ") for name in NAMES),
     ("grr.perturb([0.5], rng())", "values must be a one-dimensional array of integers, got shape (1,) of float64"),
     ("grr.perturb(MASKED, rng())", "values must not be masked: choose"),
     ("RSFD(2, 2, 1.0).perturb(np.ma.array([[0, 1]]), rng())", "values must not be masked: choose"),
@@ -504,14 +497,15 @@ AUDITORS = [
 ]  # fmt: skip
 
 
-def given(name):
-    """Valid parameters of the mechanism called `name`."""
+def made(name, **more):
+    """The mechanism called `name`, with valid parameters and `more`."""
     wanted = {"k": 6, "g": 3, "epsilon": 0.7, "delta": 0.01, "first": 0.3, "d": 2, "buckets": 3, "bits": 2, "omega": 2, "p": 0.6,
               "theta": 0.7, "sigma": 2.0, "sensitivity": 5, "seeds": 64}  # fmt: skip
-    return {key: value for key, value in wanted.items() if mechanisms.takes(name, key)}
+    own = {key: value for key, value in wanted.items() if mechanisms.takes(name, key)}
+    return mechanisms.make(name, **own | more)
 
 
-SPACE["given"] = given
+SPACE["made"] = made
 PYTHON = [*HALL, *CLIENTS, *ATTACKERS, *AUDITORS]
 MISSING = (FileNotFoundError,)  # no such folder: documented as what it is
 
