@@ -321,8 +321,6 @@ def test_the_poisoning_attack_is_the_one_that_is_given():
         assert (gain(family, 60, 3.0, 10) == front(family, 60, 3.0).epg).all(), family
     assert (front("ss", 5, 1.0).epg == gain("ss", 5, 1.0, 5)).all()  # all of a small domain
     with pytest.raises(ValueError, match="targets must"):
-        gain("ss", 5, 1.0, 6)
-    with pytest.raises(ValueError, match="targets must"):
         scores(OUE(5, 1.0), poisoning=MaximalGain(targets=6))
     one = {"weights": (0.2, 0.3, 0.5), "poisoning": MaximalGain(0.4, 40, 0.0)}
     assert refine("ue", 60, 3.0, **one) != refine("ue", 60, 3.0, weights=(0.2, 0.3, 0.5))
