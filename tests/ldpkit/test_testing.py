@@ -55,12 +55,14 @@ def registered():
 
 VARIANTS = [
     GRR(100, 3.0), lib.SS(30, 0.5), lib.HR(100, 4.0), SHE(20, 5.0), SHE(20, 5.0, 2.0**-20), lib.GM(3, 1.0, 0.02, 2.0**-10),
-    FaultyUE(5, 1.0, "OUE"), lib.BucketFlip(8, 1.0, 4, 2), lib.HR(2, 0.5), lib.HR(10, 1.0), lib.HR(7, 4.0), lib.HM(100, 4.0), lib.HM(9, 0.5, 3),
-    lib.HCMS(30, 3.0, 4, 3), lib.RAPPOR(5, 2.0, 5, 3, 16), lib.RAPPOR(3, 8.0, 128, 1, 512), lib.RAPPOR(5, 1.0, 16, 2, 512, 0.75, 0.5), lib.CMS(30, 1.0, 4, 3), lib.CMS(100, 3.0, 8, 16),
-    lib.PM(0.01), lib.PM(5.0), *(Repeated(m, 3) for m in (GRR(5, 1.0), lib.SS(9, 0.5), OUE(4, 0.5), SHE(4, 0.5))),
-    Repeated(lib.AGM(5, 1.0, 0.02), 2), *(Repeated(m, 3, memoise=True) for m in (GRR(5, 1.0), lib.GM(5, 1.0, 0.02))),
-    lib.FLH(30, 3.0, 8, 2**16), lib.FLH(7, 1.0, 3, None, "carter-wegman"), lib.DiscreteLaplace(0.1, 5), lib.DiscreteGaussian(0.125), lib.DiscreteGaussian(900.7, 2000, 0.01),
-    lib.Chained(3, 2.0, 1.5, 1, "SUE"), lib.Chained(3, 2.0, 1.0, 5, "GRR"), lib.RSFD(3, 3, 0.5, "SUE-r"), lib.RSFD(3, 4, 1.0, "GRR"),
+    FaultyUE(5, 1.0, "OUE"), lib.BucketFlip(8, 1.0, 4, 2), lib.HR(2, 0.5), lib.HR(10, 1.0), lib.HR(7, 4.0), lib.HM(100, 4.0),
+    lib.HM(9, 0.5, 3), lib.HCMS(30, 3.0, 4, 3), lib.RAPPOR(5, 2.0, 5, 3, 16), lib.RAPPOR(3, 8.0, 128, 1, 512),
+    lib.RAPPOR(5, 1.0, 16, 2, 512, 0.75, 0.5), lib.CMS(30, 1.0, 4, 3), lib.CMS(100, 3.0, 8, 16), lib.PM(0.01), lib.PM(5.0),
+    *(Repeated(m, 3) for m in (GRR(5, 1.0), lib.SS(9, 0.5), OUE(4, 0.5), SHE(4, 0.5))), Repeated(lib.AGM(5, 1.0, 0.02), 2),
+    *(Repeated(m, 3, memoise=True) for m in (GRR(5, 1.0), lib.GM(5, 1.0, 0.02))), lib.FLH(30, 3.0, 8, 2**16),
+    lib.FLH(7, 1.0, 3, None, "carter-wegman"), lib.DiscreteLaplace(0.1, 5), lib.DiscreteGaussian(0.125),
+    lib.DiscreteGaussian(900.7, 2000, 0.01), lib.Chained(3, 2.0, 1.5, 1, "SUE"), lib.Chained(3, 2.0, 1.0, 5, "GRR"),
+    lib.RSFD(3, 3, 0.5, "SUE-r"), lib.RSFD(3, 4, 1.0, "GRR"),
 ]  # fmt: skip
 ALL = [*registered(), *VARIANTS]
 ALWAYS = {*"value parameters generator inputs read pair rates client estimate null repeats".split()}
