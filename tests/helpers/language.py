@@ -271,9 +271,7 @@ def _spoken(text: str) -> str:
 
 
 def _opens(sentence: Sentence) -> bool:
-    """Return whether a sentence begins with a clause instead of its subject; a label on a page has no full stop and does not
-    count.
-    """
+    """Return whether a sentence, and no label of a page, begins with a clause instead of its subject."""
     text, label = sentence.text, sentence.part in ("page", "caption")
     ended = not label or text.rstrip("\"')”’")[-1:] in ".:!"
     return ended and not text.endswith("?") and bool(OPENINGS.match(text.lstrip("(\"'“‘")))

@@ -84,9 +84,7 @@ def same_rate_p(one, n_one, two, n_two):
 
 
 def least_p(attack, mechanism, seed, real=40_000, simulated=200_000):
-    """Return the smallest p-value of real reports under both inputs, compared with exact rates, or
-    else with simulated rounds.
-    """
+    """Return the least p-value of real reports of both inputs, against exact or simulated rates."""
     pair, rates, found = (0, mechanism.report_type.k - 1), attack.rates(mechanism), []
     for side, value in enumerate(pair):
         rng = np.random.default_rng([seed, side])
@@ -101,9 +99,7 @@ def least_p(attack, mechanism, seed, real=40_000, simulated=200_000):
 
 
 def estimation_p(estimates, truth, variance):
-    """Return the smallest p-value of repeated estimates (one per row) with this mean and variance;
-    each estimate sums many reports.
-    """
+    """Return the least p-value of estimates of many reports each, a row, for a mean and variance."""
     n, estimates = len(estimates), np.asarray(estimates)
     z = (estimates.mean(axis=0) - truth) / np.sqrt(variance / n)
     ratio = (n - 1) * estimates.var(axis=0, ddof=1) / variance

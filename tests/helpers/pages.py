@@ -31,10 +31,8 @@ def shell():
 
 
 def failure(made, cells, values, draw=False):
-    """Return the error when the cells of a page run with `values`, or None.
-
-    With `draw`, figures are also laid out, which takes longer than everything else.
-    """
+    """Return the error when the cells of a page run with `values`, or None; with `draw`, figures
+    are also laid out, which takes longer than everything else."""
     problems = []
     made.reset(new_session=False)
     made.display_pub.outputs.clear()

@@ -204,8 +204,7 @@ def test_rows_of_several_attacks_come_run_by_run():
 
 
 def test_what_has_no_law_is_audited_by_real_reports():
-    """Guesses from long Bloom filters have no law that can be gone through, short ones have."""
-    for m, made in (8, False), (128, True):
+    for m, made in (8, False), (128, True):  # bits of a filter, whose reports can be listed or not
         asked = Audit(RAPPOR(4, 2.0, m=m, cohorts=2), "guess", trials=500)
         (found,) = asked.run(3)
         assert (found.faithful, found.how) == (made, "real reports" if made else "law"), m

@@ -67,8 +67,8 @@ RUNS = 12
 
 
 def test_what_is_said_to_be_found_is_found():
-    """Clients that send the input in one report of M are refuted with probability .9: of 12 fewer than 7 are with
-    probability 5e-4."""
+    """Clients that send the input in one report of M are refuted with probability .9, less than 7
+    of 12 with probability 5e-4."""
     said = learned(CORRECT["binary"], 1500)
     assert 10 <= said.one_in < 100
 

@@ -190,8 +190,7 @@ def test_cpp_frequencies_are_unbiased_and_means_are_drawn_to_the_middle():
     sets = KeyValues.of([[(0, 0.8)], [(1, -0.4)], [(0, 0.8)], []] * (n // 4), 2)
     for m in (CPPUE(2, 8.0, 4, 1), CPPGRR(2, 8.0, 4, 1), PrivKV(2, 8.0)):
         found = np.array([m.estimate(m.perturb(sets, rng([s, 6]))) for s in range(150)])
-        # users who look at a key are sampled: the ratio's variance is the stated one to relative
-        # order k / n
+        # users who look at a key are sampled: the variance is the stated one to order k / n
         assert estimation_p(found[:, 0], truth, m.variance(n, truth)) > P_MIN, m
         rate, means = m.key_rate(), found[:, 1]
         for key, (share, mean) in enumerate(((0.5, 0.8), (0.25, -0.4))):

@@ -41,8 +41,7 @@ def test_scores_and_chosen_parameters_equal_those_of_the_papers_code():
         name = row["mechanism"]
         m = build(name, int(row["k"]), float(row["epsilon"]), **PAPER)
         found = scores(m, "published")
-        # the code integrates SHE adaptively, to 2e-11; Brent's search knows its minimiser to the
-        # root of the rounding
+        # the code integrates SHE to 2e-11; Brent's search knows its minimiser to sqrt(rounding)
         assert found["asr"] == approx(float(row["asr"]), rel=3e-11 if name == "SHE" else 1e-12), row
         assert found["mse"] == approx(float(row["mse"]), rel=1e-12), row
         if row["parameter"]:
@@ -222,8 +221,7 @@ def test_cells_where_a_strategy_has_nothing_to_choose():
     assert [select([[0.4, 0.2]], strategy) for strategy in STRATEGIES] == [0] * 6
     three = [[0, 1.5], [0.6, 0.6], [1.5, 0]]  # the weighted sum is the default
     assert select(three) == select(three, "weighted") == 1
-    # equal largest weighted objectives, 3/16 twice, are told apart by the sum, and only then; all
-    # of these numbers are exact in floating point
+    # equal largest weighted objectives, exactly 3/16 twice, are told apart by the sum
     weights = (0.25, 0.75)
     assert select([[0.75, 0.1875], [0.375, 0.25]], "chebyshev", weights) == 1
     assert select([[0.375, 0.25], [0.75, 0.1875]], "chebyshev", weights) == 0

@@ -51,8 +51,8 @@ def words(bets):
     st.sampled_from(["coins", "product", "mean"]), st.integers(0, 2**32), st.booleans(),
 )  # fmt: skip
 def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, k, rule, seed, adapt):
-    """The mean factor of a round, and that of a second one given the first, by the compiled kernel: reports are
-    sets of questions, of random laws whose mixtures are at the edge of the claim."""
+    """The mean factor of a round, and of a second one given the first, by the compiled kernel:
+    reports are sets of questions, and mixtures of their laws are at the edge of the claim."""
     rng, grown = np.random.default_rng(seed), np.array([math.exp(epsilon)])
     shown = rng.random((3, k)) < 0.6  # which sets three possible reports are in
     one, other = at_the_edge(rng, grown[0], delta)

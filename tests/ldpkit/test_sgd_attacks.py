@@ -209,8 +209,7 @@ def test_training_learns_with_and_without_noise():
         net, given = nets.mlp([64, 10], rng(1)), {"mechanism": mechanism} if mechanism else {}
         nets.train(net, x[:1400], y[:1400], rounds=300, lr=lr, rng=rng(2), **given)
         accuracy.append(net.accuracy(x[1400:], y[1400:]))
-    # over seeds of the noise the last has mean 0.67 and deviation 0.045, whatever draws the
-    # normals: five deviations
+    # over seeds of the noise the last has mean 0.67 and deviation 0.045: five deviations
     assert accuracy[0] > 0.85 and 0.15 < accuracy[1] < accuracy[2] - 0.1
     assert accuracy[2] > 0.67 - 5 * 0.045
     # a round is one step along the mean, and the server may shorten it

@@ -21,8 +21,7 @@ from ldpkit.auditors import audit_gradient, audit_shuffle, shuffle
 from ldpkit.auditors.shuffle import blanket_delta, pair_delta, pmfs, solve, threshold_rates
 from ldpkit.mechanisms import LDPSGD
 
-# eps0, n, Eq. 1, FPR, FNR, plug-in, mean of one run, tight, numerical, numerical of 2021, half of
-# the others flipped
+# eps0, n, Eq. 1, FPR, FNR, plug-in, mean of a run, tight, numerical, that of 2021, half flipped
 TABLE = [(1, 432, 0.6737, 0.48294, 0.49706, 0.0406, 0.042, 0.2034, 0.2333, 0.2868, 0.1885),
     (1, 1000, 0.4876, 0.51037, 0.47649, 0.0272, 0.028, 0.1266, 0.1487, 0.1824, 0.1208),
     (2, 974, 0.9498, 0.47937, 0.49059, 0.0608, 0.062, 0.3287, 0.4029, 0.5538, 0.2898),
