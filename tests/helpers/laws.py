@@ -99,7 +99,7 @@ def least_p(attack, mechanism, seed, real=40_000, simulated=200_000):
 
 
 def estimation_p(estimates, truth, variance):
-    """Return the least p-value of estimates of many reports each, a row, for a mean and variance."""
+    """Return the least p-value of estimates of many reports (rows) with this mean and variance."""
     n, estimates = len(estimates), np.asarray(estimates)
     z = (estimates.mean(axis=0) - truth) / np.sqrt(variance / n)
     ratio = (n - 1) * estimates.var(axis=0, ddof=1) / variance
