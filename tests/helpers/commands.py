@@ -1,4 +1,21 @@
-"""Check command lines that the program must refuse."""
+"""Run programs, and check command lines that ldpkit must refuse."""
+
+import subprocess
+import sys
+
+REST = (
+    "epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr epsilon_emp"
+    " lower exact_epsilon_emp exact_sd claim violated status verdict warnings directions seconds"
+    " cause digest versions schema_version"
+).split()
+"""Keys of the JSON of an audit, after the mechanism and its parameters."""
+
+
+def python(code, *words, **more):
+    """Run a program of Python: standard output, standard error."""
+    command = [sys.executable, "-c", code, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, **more)
+    return done.stdout, done.stderr
 
 
 def one_line(err):

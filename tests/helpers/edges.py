@@ -10,11 +10,7 @@ import numpy as np
 
 def at_the_edge(rng, grown, delta):
     """Return distributions of four outcomes for both inputs, at the claim in both directions."""
-    inside, u, w = (
-        rng.random(4) < 0.5,
-        rng.dirichlet(np.full(4, 0.4)),
-        rng.dirichlet(np.full(4, 0.4)),
-    )
+    inside, (u, w) = rng.random(4) < 0.5, rng.dirichlet(np.full(4, 0.4), 2)
     inside[rng.permutation(4)[:2]] = True, False
     u, w = u * inside, w * ~inside
     u, w = u / u.sum(), w / w.sum()

@@ -47,11 +47,9 @@ def judged(row, copy):
     own = {"PYTHONPATH": f"{copy}:{copy / 'book'}", "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
     with tempfile.TemporaryDirectory() as cache:  # machine code of other sources would hide a fault
-        environment = os.environ | own | ({"NUMBA_CACHE_DIR": cache} if "@kernel" in text else {})
+        env = os.environ | own | ({"NUMBA_CACHE_DIR": cache} if "@kernel" in text else {})
         try:
-            done = subprocess.run(
-                command, cwd=copy, env=environment, timeout=LIMIT, capture_output=True
-            )
+            done = subprocess.run(command, cwd=copy, env=env, timeout=LIMIT, capture_output=True)
             return done.returncode != 0
         except subprocess.TimeoutExpired:
             return True

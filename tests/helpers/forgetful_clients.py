@@ -8,9 +8,8 @@ MEMORY = {}
 
 def respond(values, rng):
     """Return reports of a correct GRR."""
-    return np.where(
-        rng.random(len(values)) < P, values, (values + rng.integers(1, 10, len(values))) % 10
-    )
+    keep = rng.random(len(values)) < P
+    return np.where(keep, values, (values + rng.integers(1, 10, len(values))) % 10)
 
 
 def encode(values, rng):

@@ -19,9 +19,8 @@ FILE = Path(__file__).parents[1] / "ldpkit/test_fuzz.py"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m ldpbook fuzz", description=(__doc__ or "").partition("\n")[0]
-    )
+    about = (__doc__ or "").partition("\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m ldpbook fuzz", description=about)
     parser.add_argument("--seconds", type=float, default=600, help="no round begins later")
     parser.add_argument("--seed", type=int, default=1, help="of the first round")
     parser.add_argument("--examples", type=int, default=500, help="of every test in a round")
@@ -35,14 +34,12 @@ def main() -> None:
         passed += sum(map(int, re.findall(r"- (\d+) passing", done.stdout)))
         failed += len(re.findall(r"^FAILED", done.stdout, flags=re.M)) or (done.returncode != 0)
         if done.returncode:
-            print(
-                f"FAILED    seed {seed}, {options.examples} examples of every test\n{done.stdout}{done.stderr}",
-                flush=True,
-            )
+            print(f"FAILED    seed {seed}, {options.examples} examples of every test")
+            print(done.stdout + done.stderr, flush=True)
         print(
-            f"{time.monotonic() - begun:7.0f} s  seed {seed}: {passed:,} examples passed, {failed} tests failed so far",
-            flush=True,
+            f"{time.monotonic() - begun:7.0f} s  seed {seed}: {passed:,} examples passed,", end=" "
         )
+        print(f"{failed} tests failed so far", flush=True)
         seed += 1
     sys.exit(failed > 0)
 

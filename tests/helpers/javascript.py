@@ -26,11 +26,9 @@ def main(write: bool) -> None:
     """Check the form, common mistakes and types of the book's JavaScript."""
     programs, settings = "_build/js/node_modules/.bin", "book/ldpbook/js"
     how = ["check", "--error-on-warnings", *["--write"] * write]
-    commands = [
-        [f"{programs}/biome", *how, f"--config-path={settings}", *files()],
-        [f"{programs}/tsc", "--project", settings],
-    ]
-    sys.exit(max([subprocess.run(command, cwd=ROOT).returncode for command in commands]))
+    biome = [f"{programs}/biome", *how, f"--config-path={settings}", *files()]
+    tsc = [f"{programs}/tsc", "--project", settings]
+    sys.exit(max([subprocess.run(command, cwd=ROOT).returncode for command in (biome, tsc)]))
 
 
 if __name__ == "__main__":

@@ -75,6 +75,7 @@ _LABEL = re.compile(
 )
 _LISTINGS = "{eval-rst} {index} {literalinclude} {bibliography} {math} {code} {code-block} {toctree}".split()
 _ITEMS = "Parameters;Attributes;Returns;Yields;Raises;Warns;See Also;Other Parameters".split(";")
+_LEFT_OUT = re.compile(r"[-= ]{3,}$|\s*(>>>|\.\.\.|\.\. )")
 _FORMULAS = ("math_block", "math_block_label", "amsmath")
 _REFERENCES = re.compile(r"Sources?:")
 _SWITCH = re.compile(r"#\s*(?:type:|noqa|fmt:|ruff:|pragma|mypy:|!|-{3,})")
@@ -166,11 +167,7 @@ def _docstring(text: str, first: int) -> Iterator[Lines]:
         listing = listing and (indented or not line.strip())
         if re.fullmatch(r"[-=]{3,}", following) and line.strip():
             named, line = line in _ITEMS, ""
-        elif (
-            (named and not indented)
-            or listing
-            or re.match(r"[-= ]{3,}$|\s*(>>>|\.\.\.|\.\. )", line)
-        ):
+        elif (named and not indented) or listing or _LEFT_OUT.match(line):
             line = ""
         if line.endswith("::"):
             listing, line = True, line[:-1]
@@ -202,9 +199,7 @@ def _text(node: ast.AST) -> str:
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
     if isinstance(node, ast.JoinedStr):
-        return "".join(
-            _text(part) if isinstance(part, ast.Constant) else "`value`" for part in node.values
-        )
+        return "".join(_text(part) or "`value`" for part in node.values)
     return ""
 
 
@@ -276,9 +271,7 @@ def _spoken(text: str) -> str:
 
 
 def _opens(sentence: Sentence) -> bool:
-    """Return whether a sentence begins with a clause instead of its subject; a label on a page has no full stop and does not
-    count.
-    """
+    """Return whether a sentence, and no label of a page, begins with a clause instead of its subject."""
     text, label = sentence.text, sentence.part in ("page", "caption")
     ended = not label or text.rstrip("\"')”’")[-1:] in ".:!"
     return ended and not text.endswith("?") and bool(OPENINGS.match(text.lstrip("(\"'“‘")))
@@ -292,11 +285,8 @@ def _length(text: str) -> int:
 def _joined(text: str) -> bool:
     """Return whether a semicolon has a piece without a verb on one of its sides."""
     pieces = [piece for piece in re.sub(r"\([^()]*\)", "", text).split(";") if piece.strip()]
-    return (
-        len(pieces) > 1
-        and not _REFERENCES.match(text)
-        and not all(_VERB.search(piece) for piece in pieces)
-    )
+    whole = all(_VERB.search(piece) for piece in pieces)
+    return len(pieces) > 1 and not _REFERENCES.match(text) and not whole
 
 
 RULES: dict[str, Callable[[Sentence], list[str]]] = {
@@ -358,19 +348,14 @@ def _sources(given: Iterable[Path]) -> Iterator[Path]:
 
 
 PATH = click.Path(exists=True, path_type=Path, resolve_path=True)
+RULE = {"type": click.Choice([*RULES]), "multiple": True}
 JUDGED = f"status 1 for an opening, a term, or more than {SHARE:.0%} of long sentences in a part"
 
 
 @click.command()
 @click.argument("paths", nargs=-1, type=PATH, metavar="[PATH]...")
 @click.option("--list", "shown", is_flag=True, help="show every place as path:line: rule: text")
-@click.option(
-    "--rule",
-    "rules",
-    type=click.Choice([*RULES]),
-    multiple=True,
-    help="list one rule only; may be given again",
-)
+@click.option("--rule", "rules", **RULE, help="list one rule only; may be given again")
 @click.option("--strict", is_flag=True, help=JUDGED)
 def main(paths: tuple[Path, ...], shown: bool, rules: tuple[str, ...], strict: bool) -> None:
     """Count the sentences in files and folders, by default in the whole project, that break a rule of its language."""

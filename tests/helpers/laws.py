@@ -14,14 +14,11 @@ import numpy as np
 from scipy import stats
 
 from ldpkit.mechanisms import LHO, OLH, FaultyUE, Repeated, make
-from ldpkit.mechanisms.grr import AGRR
-from ldpkit.mechanisms.hashing import ABLH, AOLH
-from ldpkit.mechanisms.unary import ASUE
 
 P_MIN = 1e-4 / 2000
 DATA = Path(__file__).parents[1] / "data"
 PURE = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE"]
-APPROXIMATE = {cls.name: cls for cls in (AGRR, ASUE, ABLH, AOLH)}
+APPROXIMATE = ["AGRR", "ASUE", "ABLH", "AOLH"]
 GAUSSIAN = ["GM", "AGM"]
 ADAPTIVE = {
     "ASS": ("omega", lambda k: max(1, k // 3)),
@@ -47,14 +44,12 @@ def build(label, k, epsilon, delta=DELTA):
     if label in ADAPTIVE:
         name, parameter = ADAPTIVE[label]
         return make(label, k=k, epsilon=epsilon, **{name: parameter(k)})
-    if label in APPROXIMATE:
-        return APPROXIMATE[label](k, epsilon, delta)
-    if label in GAUSSIAN:
+    if label in (*APPROXIMATE, *GAUSSIAN):
         return make(label, k=k, epsilon=epsilon, delta=delta)
     protocol = label.removeprefix("Faulty").removesuffix("_bug")
-    return (
-        make(label, k=k, epsilon=epsilon) if protocol == label else FaultyUE(k, epsilon, protocol)
-    )
+    if protocol != label:
+        return FaultyUE(k, epsilon, protocol)
+    return make(label, k=k, epsilon=epsilon)
 
 
 def table(name):
@@ -65,9 +60,9 @@ def table(name):
 
 def mechanism_of(row):
     """Return the mechanism that a row of a table describes."""
-    if row["mechanism"] == "LHO":
-        return LHO(25 if row["k"] == "any" else int(row["k"]), int(row["g"]))
     k = 25 if row["k"] == "any" else int(row["k"])
+    if row["mechanism"] == "LHO":
+        return LHO(k, int(row["g"]))
     mechanism = build(row["mechanism"], k, float(row["eps"]), float(row["delta"]))
     return mechanism if row.get("tau", "1") == "1" else Repeated(mechanism, int(row["tau"]))
 
@@ -89,9 +84,7 @@ def same_rate_p(one, n_one, two, n_two):
 
 
 def least_p(attack, mechanism, seed, real=40_000, simulated=200_000):
-    """Return the smallest p-value of real reports under both inputs, compared with exact rates, or
-    else with simulated rounds.
-    """
+    """Return the least p-value of real reports of both inputs, against exact or simulated rates."""
     pair, rates, found = (0, mechanism.report_type.k - 1), attack.rates(mechanism), []
     for side, value in enumerate(pair):
         rng = np.random.default_rng([seed, side])
@@ -106,9 +99,7 @@ def least_p(attack, mechanism, seed, real=40_000, simulated=200_000):
 
 
 def estimation_p(estimates, truth, variance):
-    """Return the smallest p-value of repeated estimates (one per row) with this mean and variance;
-    each estimate sums many reports.
-    """
+    """Return the least p-value of estimates of many reports (rows) with this mean and variance."""
     n, estimates = len(estimates), np.asarray(estimates)
     z = (estimates.mean(axis=0) - truth) / np.sqrt(variance / n)
     ratio = (n - 1) * estimates.var(axis=0, ddof=1) / variance

@@ -76,9 +76,8 @@ class Mutant(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname):
         tree = self.change.visit(ast.parse(self.get_data(self.path)))
         if not self.change.found:
-            raise ValueError(
-                f"{fullname} has no {'.'.join(self.change.path)} that returns anything"
-            )
+            name = ".".join(self.change.path)
+            raise ValueError(f"{fullname} has no {name} that returns anything")
         return compile(tree, self.path, "exec", dont_inherit=True)
 
 
@@ -122,10 +121,9 @@ def unasserted(cells):
 def play(page, parameters, law="", change=""):
     """Run a page here with one function changed; return its error, if any, and its comparisons."""
     if law:  # it is found while it is imported, and the process may be a copy of one that has imported it
-        for name in [
-            name for name in sys.modules if name.partition(".")[0] in ("ldpkit", "ldpbook")
-        ]:
-            del sys.modules[name]
+        for name in [*sys.modules]:
+            if name.partition(".")[0] in ("ldpkit", "ldpbook"):
+                del sys.modules[name]
         sys.meta_path.insert(0, Finder(law, change))
     import matplotlib.pyplot as plt
     import pandas as pd
@@ -133,10 +131,8 @@ def play(page, parameters, law="", change=""):
 
     from ldpbook import claims, paths, plots
 
-    plots.figure, plots.data = (
-        lambda *_, **__: plots.attach(plt.subplots()[0], None),
-        lambda _: None,
-    )  # not needed
+    plots.figure = lambda *_, **__: plots.attach(plt.subplots()[0], None)
+    plots.data = lambda _: None  # not needed
     plots.show = claims.judge = MagicMock()
     source = ROOT / "book" / f"{page}.ipynb"
     with tempfile.TemporaryDirectory() as scratch, shell() as made, silence():
@@ -165,14 +161,12 @@ def mutants():
 def apart(*asked):
     """Return the result of `play` in a process that has already loaded all but this package."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(LOADED)
+    context.set_forkserver_preload(HEAVY)
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         return pool.submit(play, *asked).result()
 
 
-LOADED = (
-    "pandas scipy.stats scipy.interpolate seaborn numba IPython myst_nb statsmodels.api".split()
-)
+HEAVY = "pandas scipy.stats scipy.interpolate seaborn numba IPython myst_nb statsmodels.api".split()
 
 
 def independent(row):
@@ -193,12 +187,8 @@ def judged(mutant, found, seconds):
         printed = row["how"] not in WITNESSES
         against = row["published"] if printed else row["exact"]
         at = "" if row["x"] is None else f", {row['x']}"
-        line |= {
-            "witness": row["kind"] if printed else row["how"],
-            "at": f"{row['series']}{at}",
-            "run": row["reproduced"],
-            "against": against,
-        }
+        line |= {"witness": row["kind" if printed else "how"], "at": f"{row['series']}{at}"}
+        line |= {"run": row["reproduced"], "against": against}
     elif found["problem"]:
         line |= {"witness": "stopped", "at": found["problem"]}
     return line

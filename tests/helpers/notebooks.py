@@ -13,21 +13,12 @@ NOTEBOOKS = PROJECT.notebooks()
 
 def notebook(*cells):
     """Return the text of a notebook whose first cell is the parameter cell."""
-    made = [
-        {
-            "cell_type": "code",
-            "id": f"c{i}",
-            "metadata": {"tags": ["parameters"]} if i == 0 else {},
-            "source": source,
-            "outputs": [],
-            "execution_count": None,
-        }
-        for i, source in enumerate(cells)
-    ]
+    same = {"cell_type": "code", "outputs": [], "execution_count": None}
+    made = [same | {"id": f"c{i}", "metadata": {}, "source": s} for i, s in enumerate(cells)]
+    made[0]["metadata"] = {"tags": ["parameters"]}
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return json.dumps(
-        {"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-    )
+    metadata = {"kernelspec": kernel}
+    return json.dumps({"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
 
 
 def cells_of(page):
@@ -44,9 +35,8 @@ def blocks(page, kind):
 
 
 def labels(page):
-    return [
-        re.search(r"^:label: (\S+)$", body, flags=re.M)[1] for _, body in blocks(page, "exercise")
-    ]
+    bodies = [body for _, body in blocks(page, "exercise")]
+    return [re.search(r"^:label: (\S+)$", body, flags=re.M)[1] for body in bodies]
 
 
 def code(body):

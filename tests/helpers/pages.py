@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 from ldpbook import plots
 
 TAG = "parameters"
+IGNORED = DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning
 
 
 @contextlib.contextmanager
@@ -19,10 +20,8 @@ def shell():
     from IPython.core.interactiveshell import InteractiveShell
 
     main = sys.modules["__main__"]
-    made = InteractiveShell.instance(
-        user_module=types.ModuleType("__main__"), colors="nocolor", cache_size=0
-    )
-    sys.modules["__main__"] = made.user_module
+    module = sys.modules["__main__"] = types.ModuleType("__main__")
+    made = InteractiveShell.instance(user_module=module, colors="nocolor", cache_size=0)
     made.display_pub = CapturingDisplayPublisher()
     try:
         yield made
@@ -32,25 +31,19 @@ def shell():
 
 
 def failure(made, cells, values, draw=False):
-    """Return the error when the cells of a page run with `values`, or None.
-
-    With `draw`, figures are also laid out, which takes longer than everything else.
-    """
+    """Return the error when the cells of a page run with `values`, or None; with `draw`, figures
+    are also laid out, which takes longer than everything else."""
     problems = []
     made.reset(new_session=False)
     made.display_pub.outputs.clear()
-    made.showtraceback = lambda *_, **__: problems.append(
-        sys.exc_info()[1]
-    )  # also called by the display of a result
-    made.showsyntaxerror = made.showtraceback
+    # also called by the display of a result
+    made.showtraceback = made.showsyntaxerror = lambda *_, **__: problems.append(sys.exc_info()[1])
     for i, cell in enumerate(cells):
         if cell["cell_type"] != "code":
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            for kind in (
-                DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning,
-            ):  # fmt: skip
+            for kind in IGNORED:
                 warnings.simplefilter("ignore", kind)
             made.run_cell("".join(cell["source"]))
             try:

@@ -9,23 +9,16 @@ LIMIT = 120  # seconds after which a process counts as one that never ends
 
 
 def heard():
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # independent of the settings of the shell that started the tests
+    """Hear interrupts, whatever the shell that started the tests has set."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextlib.contextmanager
 def started(*command, cwd=None):
     """Provide a process that leads a group of its own, and end the group afterwards."""
-    process = subprocess.Popen(
-        [*map(str, command)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=cwd,
-        start_new_session=True,
-        preexec_fn=heard,
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    own = {"cwd": cwd, "start_new_session": True, "preexec_fn": heard}
+    process = subprocess.Popen([*map(str, command)], **pipes, **own)
     try:
         yield process
     finally:

@@ -39,9 +39,8 @@ class Speller(FrequencyOracle):
     def perturb(self, values, rng):
         keep = math.exp(self.epsilon) / (math.exp(self.epsilon) + self.k - 1)
         other = (values + rng.integers(1, self.k, len(values))) % self.k
-        return np.array(
-            [f"value {v}" for v in np.where(rng.random(len(values)) < keep, values, other)]
-        )
+        sent = np.where(rng.random(len(values)) < keep, values, other)
+        return np.array([f"value {v}" for v in sent])
 
     def estimate(self, reports):
         raise AssertionError("nobody asked")

@@ -19,43 +19,30 @@ def square(x, seed, trace=None, forbidden=None):
         raise ArithmeticError(f"no square of {x}")
     if trace:
         (Path(trace) / f"{x}-{uuid.uuid4().hex}").touch()
-    return {
-        "square": x * x,
-        "third": x / 3,
-        "drawn": generator(seed, "draw").random(),
-        "seed": seed,
-    }
+    drawn = generator(seed, "draw").random()
+    return {"square": x * x, "third": x / 3, "drawn": drawn, "seed": seed}
 
 
 def several(n, seed):
     return [{"i": i, "value": np.float64(i) / n, "word": "a,b"} for i in range(n)]
 
 
-def reversed_several(n, seed):
+def backwards(n, seed):
     return several(n, seed)[::-1]
 
 
-def version_of_toy(seed):
+def of_toy(seed):
     import toy
 
     return {"version": toy.VERSION, "file": toy.__file__}
-
-
-def unplain(seed):
-    return {"value": object()}
 
 
 def threads(seed):
     """Return how many threads each BLAS may use now."""
     from threadpoolctl import threadpool_info
 
-    return {
-        "threads": str(
-            sorted(
-                {found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"}
-            )
-        )
-    }
+    blas = [found for found in threadpool_info() if found["user_api"] == "blas"]
+    return {"threads": str(sorted({found["num_threads"] for found in blas}))}
 
 
 def fragile(x, seed, marks, fatal=(), always=False):

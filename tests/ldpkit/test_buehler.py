@@ -15,9 +15,8 @@ from ldpkit.stats import epsilon_buehler
 @functools.cache
 def bounds(n, alpha, delta):
     """Of all counts, by first and second."""
-    return np.array(
-        [[epsilon_buehler(a, b, n, alpha, delta) for b in range(n + 1)] for a in range(n + 1)]
-    )
+    counts = range(n + 1)
+    return np.array([[epsilon_buehler(a, b, n, alpha, delta) for b in counts] for a in counts])
 
 
 @pytest.mark.parametrize("n, alpha, delta", [(9, 0.1, 0.0), (7, 0.3, 0.1), (10, 0.01, 0.0)])

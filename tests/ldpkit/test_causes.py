@@ -200,11 +200,10 @@ def test_no_client_that_keeps_the_claim_wins_the_bet_on_average():
         epsilon, delta = rng.choice([0.1, 1.0, 3.0]), rng.choice([0.0, 0.05])
         k, odds = rng.integers(2, 5), math.exp(epsilon)
         p = rng.dirichlet(np.full(k, rng.choice([0.1, 1.0])))
-        q = (
-            np.minimum(p * odds, rng.dirichlet(np.full(k, rng.choice([0.1, 1.0]))))
-            if trial % 2
-            else p * rng.choice([1, odds, 1 / odds], k)
-        )
+        if trial % 2:
+            q = np.minimum(p * odds, rng.dirichlet(np.full(k, rng.choice([0.1, 1.0]))))
+        else:
+            q = p * rng.choice([1, odds, 1 / odds], k)
         q /= q.sum()
         apart = max(np.maximum(p - odds * q, 0).sum(), np.maximum(q - odds * p, 0).sum())
         if apart > delta:

@@ -1,6 +1,7 @@
 """The command line: its output, its exit statuses, and one line for every bad input. Counts are
 those of Python's audit of the same seed."""
 
+import itertools
 import json
 import math
 import os
@@ -10,21 +11,16 @@ from pathlib import Path
 
 import click
 import pytest
-from commands import one_line, refused
+from commands import REST, one_line, python, refused
 
 from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import audit
 from ldpkit.cli import commands
 from ldpkit.cli.group import COMMANDS
-from ldpkit.mechanisms import CMS, GRR, HR, LHO, MECHANISMS, OUE, PM, FaultyUE
+from ldpkit.mechanisms import CMS, GRR, HR, LHO, MECHANISMS, OUE, PM
 from ldpkit.reports.base import ROUTES
 
 SCRIPT = Path(sys.executable).parent / "ldpkit"
-KEYS = (
-    "mechanism k epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr"
-    " epsilon_emp lower exact_epsilon_emp exact_sd claim violated status verdict warnings"
-    " directions seconds cause digest versions schema_version"
-).split()
 CLIENTS = """
 import numpy as np
 
@@ -75,16 +71,6 @@ def run(text, folder=None):
     return found.returncode, found.stdout, found.stderr
 
 
-def test_json_has_the_agreed_keys_in_order_and_the_numbers_of_python():
-    status, out, err = run(
-        "audit --mechanism OUE --k 100 --epsilon 1 --trials 300000 --seed 5 --json"
-    )
-    assert os.access(SCRIPT, os.X_OK) and (status, err) == (0, "") and out.count("\n") == 1
-    printed, own = json.loads(out), audit(OUE(100, 1.0), trials=300_000, seed=5).to_dict()
-    assert list(printed) == KEYS
-    assert printed | {"seconds": 0} == own | {"seconds": 0}
-
-
 def test_every_option_reaches_the_audit(call):
     for text, mechanism, given in [
         ("GRR --epsilon 0.5", GRR(7, 0.5), {}),
@@ -107,14 +93,11 @@ def test_without_json_it_prints_a_table_and_one_sentence(call):
     assert (status, err) == (0, "") and lines[-1] == own.verdict
     table = {line.split()[0]: line for line in lines[:-1]}
     for row, part in [
-        ("mechanism", "OUE (k = 100)"),
-        ("claim", "epsilon = 1, delta = 0"),
+        ("mechanism", "OUE (k = 100)"), ("claim", "epsilon = 1, delta = 0"),
         ("counts", f"tp = {own.counts['tp']:,}, fp = {own.counts['fp']:,}"),
-        ("epsilon_emp", f"{own.epsilon_emp:.4f}"),
-        ("exact", f"{own.exact:.4f}"),
-        ("lower", f"{own.lower:.4f} at level 0.99"),
-        ("attack", "300,000 reports per input"),
-    ]:
+        ("epsilon_emp", f"{own.epsilon_emp:.4f}"), ("exact", f"{own.exact:.4f}"),
+        ("lower", f"{own.lower:.4f} at level 0.99"), ("attack", "300,000 reports per input"),
+    ]:  # fmt: skip
         assert part in table[row]
     status, out, _ = call("audit --mechanism LHO --k 10 --g 2 --trials 1000 --attack tight")
     assert status == 0 and "none, delta = 0" in out
@@ -144,11 +127,9 @@ def test_list_has_one_line_for_each_mechanism_under_its_family():
 def test_rates_are_those_of_the_law_and_nothing_is_drawn(call, monkeypatch):
     monkeypatch.setattr("ldpkit.rng.sequence", None)  # no stream can be made
     for text, mechanism, pair in (
-        ("OUE --k 100", OUE(100, 1.0), (3, 7)),
-        ("HR --k 10", HR(10, 1.0), (0, 4)),
-        ("PM", PM(1.0), (-1, 1)),
-        ("CMS --k 9 --m 4 --hashes 3", CMS(9, 1.0, 4, 3), (8, 2)),
-    ):
+        ("OUE --k 100", OUE(100, 1.0), (3, 7)), ("HR --k 10", HR(10, 1.0), (0, 4)),
+        ("PM", PM(1.0), (-1, 1)), ("CMS --k 9 --m 4 --hashes 3", CMS(9, 1.0, 4, 3), (8, 2)),
+    ):  # fmt: skip
         given = f"{text} --epsilon 1 --attack tight --pair {pair[0]} {pair[1]} --json"
         status, out, err = call(f"rates --mechanism {given}")
         row, rates = json.loads(out), TwoValueTest().rates(mechanism, pair)
@@ -159,9 +140,7 @@ def test_rates_are_those_of_the_law_and_nothing_is_drawn(call, monkeypatch):
         given = f"rates --mechanism {text} --k 9 --epsilon 1"
         assert json.loads(call(f"{given} --json")[1])["route"] == route
         assert ROUTES[route] in call(given)[1]
-    out = call("rates --mechanism THE --k 10 --epsilon 1")[
-        1
-    ]  # ln(p (1 - q) / (q (1 - p))) of the bits
+    out = call("rates --mechanism THE --k 10 --epsilon 1")[1]  # ln(p (1 - q) / (q (1 - p)))
     assert "0.8959889804 is the largest of any event, claimed 1" in out
     out = call("rates --mechanism LHO --k 10 --g 2 --attack tight --json")[1]
     assert json.loads(out)["loss"] is None
@@ -175,10 +154,8 @@ def test_the_list_of_commands_is_theirs_and_imports_none():
         assert every[name].get_short_help_str(10**3) == text
     code = ("import atexit, sys; from ldpkit.cli import main; atexit.register(lambda:"
             " print('numpy' in sys.modules)); main()")  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.endswith("False\n") and "Find the least noise" in done.stdout
+    out, _ = python(code, "--help")
+    assert out.endswith("False\n") and "Find the least noise" in out
 
 
 def test_help_and_version_exit_with_status_zero(call):
@@ -190,17 +167,7 @@ def test_help_and_version_exit_with_status_zero(call):
 def test_commands_and_workers_start_without_what_only_tables_figures_and_solvers_need():
     code = ("import sys, ldpkit.cli, ldpkit.sweep; ldpkit.cli.commands(); print({'pandas',"
             " 'matplotlib', 'sklearn', 'scipy.optimize'} & sys.modules.keys())")  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
-
-
-def test_a_proven_violation_exits_with_status_one(call):
-    text = "audit --mechanism FaultyUE --k 25 --epsilon 1 --trials 200000"
-    status, out, err = run(f"{text} --attack tight")
-    own = audit(FaultyUE(25, 1.0), "tight", trials=200_000)
-    assert (status, err) == (1, "") and own.verdict.startswith("VIOLATION")
-    assert out.splitlines()[-1] == own.verdict
-    assert call(text)[0] == 0  # the paper's attack does not see it
+    assert python(code)[0] == "set()\n"
 
 
 def test_a_client_is_imported_from_the_working_directory_and_may_print(here):
@@ -208,7 +175,7 @@ def test_a_client_is_imported_from_the_working_directory_and_may_print(here):
     given = "--client talking_here:talking --report bits --k 10 --epsilon 1 --delta 0.05 --json"
     status, out, err = run(f"audit {given} --trials 100000", here)
     row = json.loads(out)
-    assert status == 0 and out.count("\n") == 1 and list(row) == [*KEYS[:2], "report", *KEYS[2:]]
+    assert status == 0 and out.count("\n") == 1 and list(row) == ["mechanism", "k", "report", *REST]
     wanted = {"mechanism": "talking_here:talking", "faithful": True, "exact_epsilon_emp": None}
     assert row | wanted | {"how": "real reports", "delta": 0.05} == row
     for words in ("imported", "one moment", "past Python", "from a program", "from C"):
@@ -226,10 +193,8 @@ def test_a_violation_of_more_than_is_claimed_says_why(call):
 
 
 def test_no_level_is_rounded_to_certainty(call):
-    for alpha, level, sure in (
-        ("0.01", "0.99", "99 %"),
-        *((a, f"1 - {a}", f"1 - {a}") for a in ("1e-12", "1e-100")),
-    ):
+    levels = {"0.01": ("0.99", "99 %")} | {a: (f"1 - {a}",) * 2 for a in ("1e-12", "1e-100")}
+    for alpha, (level, sure) in levels.items():
         out = call(f"audit --mechanism GRR --k 5 --epsilon 1 --alpha {alpha} --trials 100000")[1]
         assert f"at level {level}" in out and f"with {sure} confidence" in out, alpha
 
@@ -293,13 +258,9 @@ def test_every_whole_number_is_read_in_one_way():
 
 def test_extreme_parameters_are_audited_or_refused_in_one_line(call):
     wrong = []
-    for name in sorted(set(MECHANISMS) - {"LHO"}):
-        for options in (
-            "--k 1e30 --epsilon 1",
-            "--k 5 --epsilon 1e-20",
-            "--k 1e30 --epsilon 1 --faithful",
-        ):
-            status, _, err = call(f"audit --mechanism {name} {options} --trials 10")
-            if not (status == 0 and err == "") and not (status == 2 and one_line(err)):
-                wrong.append((name, options, status, err))
+    ways = "--k 1e30 --epsilon 1", "--k 5 --epsilon 1e-20", "--k 1e30 --epsilon 1 --faithful"
+    for name, options in itertools.product(sorted(set(MECHANISMS) - {"LHO"}), ways):
+        status, _, err = call(f"audit --mechanism {name} {options} --trials 10")
+        if not (status == 0 and err == "") and not (status == 2 and one_line(err)):
+            wrong.append((name, options, status, err))
     assert wrong == []

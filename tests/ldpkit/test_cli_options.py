@@ -4,67 +4,40 @@ key-value mechanisms. Counts are those of Python's audit of the same seed."""
 import itertools
 import json
 
-from commands import one_line
+from commands import REST, one_line
 
+from ldpkit import mechanisms as lib
 from ldpkit.auditors import audit, audit_kv
-from ldpkit.mechanisms import (
-    AGM,
-    ALH,
-    ASS,
-    ATHE,
-    AUE,
-    CPPGRR,
-    CPPUE,
-    GM,
-    MECHANISMS,
-    PCKVGRR,
-    PCKVUE,
-    RSFD,
-    SUE,
-    BucketFlip,
-    Chained,
-    PrivKV,
-    Repeated,
-    make,
-    takes,
-)
 from ldpkit.mechanisms.composite import BASES
 from ldpkit.stats import down
 
-REST = (
-    "epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr epsilon_emp"
-    " lower exact_epsilon_emp exact_sd claim violated status verdict warnings directions seconds cause digest versions schema_version"
-).split()
-
-
 ROUNDS, CHAIN = ["k", "tau", "memoise"], ["k", "first", "tau", "protocol"]
 CASES = [
-    ("GM --epsilon 0.5 --delta 0.01", GM(5, 0.5, 0.01), ["k"]),
-    ("AGM --epsilon 2 --delta 1e-5", AGM(5, 2.0, 1e-5), ["k"]),
-    ("AGRR --epsilon 2 --delta 1e-5", make("AGRR", k=5, epsilon=2.0, delta=1e-5), ["k"]),
-    ("ASS --epsilon 1 --omega 2", ASS(5, 1.0, 2), ["k", "omega"]),
-    ("AUE --epsilon 1 --p 0.7", AUE(5, 1.0, 0.7), ["k", "p"]),
-    ("ALH --epsilon 1 --g 3", ALH(5, 1.0, 3), ["k", "g"]),
-    ("ATHE --epsilon 1 --theta 0.6", ATHE(5, 1.0, 0.6), ["k", "theta"]),
-    ("ATHE --epsilon 1 --theta 0 --tau 2", Repeated(ATHE(5, 1.0, 0.0), 2), ["k", "theta", "tau", "memoise"]),
-    ("SUE --epsilon 0.5 --tau 3", Repeated(SUE(5, 0.5), 3), ROUNDS),
-    ("SUE --epsilon 0.5 --tau 3 --memoise", Repeated(SUE(5, 0.5), 3, True), ROUNDS),
-    ("SUE --epsilon 0.5 --memoise", Repeated(SUE(5, 0.5), 1, True), ROUNDS),
-    ("AGM --epsilon 1 --delta 0.01 --tau 2", Repeated(AGM(5, 1.0, 0.01), 2), ROUNDS),
-    ("L-SUE --epsilon 2 --first 1", Chained(5, 2.0, 1.0), CHAIN),
-    ("L-OSUE --epsilon 2 --first 1 --tau 4", Chained(5, 2.0, 1.0, 4, "OSUE"), CHAIN),
-    ("L-GRR --epsilon 2 --first 1 --tau 1e1", Chained(5, 2.0, 1.0, 10, "GRR"), CHAIN),
-    ("dBitFlipPM --k 24 --epsilon 2 --buckets 12 --bits 4", BucketFlip(24, 2.0, 12, 4), ["k", "buckets", "bits"]),
-    *((f"RSFD[{b}] --d 3 --epsilon 2", RSFD(5, 3, 2.0, b), ["k", "d", "base"]) for b in BASES),
+    ("GM --epsilon 0.5 --delta 0.01", lib.GM(5, 0.5, 0.01), ["k"]),
+    ("AGM --epsilon 2 --delta 1e-5", lib.AGM(5, 2.0, 1e-5), ["k"]),
+    ("AGRR --epsilon 2 --delta 1e-5", lib.make("AGRR", k=5, epsilon=2.0, delta=1e-5), ["k"]),
+    ("ASS --epsilon 1 --omega 2", lib.ASS(5, 1.0, 2), ["k", "omega"]),
+    ("AUE --epsilon 1 --p 0.7", lib.AUE(5, 1.0, 0.7), ["k", "p"]),
+    ("ALH --epsilon 1 --g 3", lib.ALH(5, 1.0, 3), ["k", "g"]),
+    ("ATHE --epsilon 1 --theta 0.6", lib.ATHE(5, 1.0, 0.6), ["k", "theta"]),
+    ("ATHE --epsilon 1 --theta 0 --tau 2", lib.Repeated(lib.ATHE(5, 1.0, 0.0), 2), ["k", "theta", "tau", "memoise"]),
+    ("SUE --epsilon 0.5 --tau 3", lib.Repeated(lib.SUE(5, 0.5), 3), ROUNDS),
+    ("SUE --epsilon 0.5 --tau 3 --memoise", lib.Repeated(lib.SUE(5, 0.5), 3, True), ROUNDS),
+    ("SUE --epsilon 0.5 --memoise", lib.Repeated(lib.SUE(5, 0.5), 1, True), ROUNDS),
+    ("AGM --epsilon 1 --delta 0.01 --tau 2", lib.Repeated(lib.AGM(5, 1.0, 0.01), 2), ROUNDS),
+    ("L-SUE --epsilon 2 --first 1", lib.Chained(5, 2.0, 1.0), CHAIN),
+    ("L-OSUE --epsilon 2 --first 1 --tau 4", lib.Chained(5, 2.0, 1.0, 4, "OSUE"), CHAIN),
+    ("L-GRR --epsilon 2 --first 1 --tau 1e1", lib.Chained(5, 2.0, 1.0, 10, "GRR"), CHAIN),
+    ("dBitFlipPM --k 24 --epsilon 2 --buckets 12 --bits 4", lib.BucketFlip(24, 2.0, 12, 4), ["k", "buckets", "bits"]),
+    *((f"RSFD[{b}] --d 3 --epsilon 2", lib.RSFD(5, 3, 2.0, b), ["k", "d", "base"]) for b in BASES),
 ]  # fmt: skip
 
 
 def test_every_option_reaches_the_audit_and_appears_in_the_json(call):
     for (text, mechanism, named), attack in itertools.product(CASES, ("guess", "tight")):
         domain = "" if "--k" in text else "--k 5"
-        status, out, err = call(
-            f"audit --mechanism {text} {domain} --attack {attack} --trials 3000 --seed 9 --json"
-        )
+        more = f"{domain} --attack {attack} --trials 3000 --seed 9 --json"
+        status, out, err = call(f"audit --mechanism {text} {more}")
         result = audit(mechanism, attack, trials=3000, seed=9)
         printed = json.loads(out)
         assert (status, err) == (int(result.violated), "") and out.count("\n") == 1, text
@@ -88,8 +61,8 @@ def test_several_collections_of_any_mechanism_are_audited_or_refused_in_one_line
     ways = [("--tau 3", "guess"), ("--tau 3", "tight --faithful"), ("--tau 3 --memoise", "guess"),
             ("--memoise", "tight --faithful")]  # fmt: skip
     wrong = []
-    for name, (options, attack) in itertools.product(MECHANISMS, ways):
-        own = "".join(f" --{key} {value}" for key, value in given.items() if takes(name, key))
+    for name, (options, attack) in itertools.product(lib.MECHANISMS, ways):
+        own = "".join(f" --{key} {value}" for key, value in given.items() if lib.takes(name, key))
         text = f"audit --mechanism {name} --k 6{own} {options} --attack {attack} --trials 500"
         status, _, err = call(text)
         inside = "broadcast" in err or "must have shape" in err  # the words of a failure inside
@@ -106,14 +79,14 @@ def test_the_strongest_test_on_several_binary_collections_is_audited(call):
 
 
 KEY_VALUES = [
-    ("pckv-ue --epsilon 1.6", PCKVUE(4, 1.6, 1, 0.5), "hkv", {}),
-    ("pckv-ue --epsilon 1.6 --keys 3 --padding 2 --share 1 --eta floor", PCKVUE(3, 1.6, 2, 1.0, "floor"), "hkv", {}),
-    ("pckv-grr --epsilon 2 --keys 1e2 --auditor vkv", PCKVGRR(100, 2.0, 1, 0.5), "vkv", {}),
-    ("cpp-ue --epsilon 1.6 --auditor skv", CPPUE(1, 1.6), "skv", {"trials": 5 * 10**7}),
-    ("cpp-ue --epsilon 1 --buckets 8 --rounds 2 --auditor vkv --alpha 0.1", CPPUE(1, 1.0, 8, 2), "vkv", {"alpha": 0.1}),
-    ("cpp-grr --epsilon 3 --ownership 1 --minimum 9", CPPGRR(1, 3.0), "hkv", {"ownership": 1.0, "minimum": 9}),
-    ("privkv --epsilon 1 --users 1e12 --estimator split", PrivKV(1, 1.0), "hkv", {"trials": 10**12, "estimator": "split"}),
-    ("privkv --epsilon 1 --rounds 3 --seed 7 --estimator valid", PrivKV(1, 1.0, 3), "hkv", {"seed": 7, "estimator": "valid"}),
+    ("pckv-ue --epsilon 1.6", lib.PCKVUE(4, 1.6, 1, 0.5), "hkv", {}),
+    ("pckv-ue --epsilon 1.6 --keys 3 --padding 2 --share 1 --eta floor", lib.PCKVUE(3, 1.6, 2, 1.0, "floor"), "hkv", {}),
+    ("pckv-grr --epsilon 2 --keys 1e2 --auditor vkv", lib.PCKVGRR(100, 2.0, 1, 0.5), "vkv", {}),
+    ("cpp-ue --epsilon 1.6 --auditor skv", lib.CPPUE(1, 1.6), "skv", {"trials": 5 * 10**7}),
+    ("cpp-ue --epsilon 1 --buckets 8 --rounds 2 --auditor vkv --alpha 0.1", lib.CPPUE(1, 1.0, 8, 2), "vkv", {"alpha": 0.1}),
+    ("cpp-grr --epsilon 3 --ownership 1 --minimum 9", lib.CPPGRR(1, 3.0), "hkv", {"ownership": 1.0, "minimum": 9}),
+    ("privkv --epsilon 1 --users 1e12 --estimator split", lib.PrivKV(1, 1.0), "hkv", {"trials": 10**12, "estimator": "split"}),
+    ("privkv --epsilon 1 --rounds 3 --seed 7 --estimator valid", lib.PrivKV(1, 1.0, 3), "hkv", {"seed": 7, "estimator": "valid"}),
 ]  # fmt: skip
 
 

@@ -20,17 +20,15 @@ def compare(printed, chosen, family, law="exact", attack=None):
     rows = [{key: printed[key] for key in ("mechanism", kind.parameter, "asr", "mse", "epg")}]
     made = [chosen, *(c(chosen.k, chosen.epsilon) for c in kind.classical)]
     for row, m in zip(rows + printed["classical"], made, strict=True):
-        own = {
-            key: x if math.isfinite(x) else None for key, x in refine.scores(m, law, attack).items()
-        }
+        own = refine.scores(m, law, attack).items()
+        own = {key: x if math.isfinite(x) else None for key, x in own}
         assert row == {"mechanism": m.name, kind.parameter: getattr(m, kind.parameter, None)} | own
 
 
 def test_json_holds_what_python_chooses(call):
     weighted = " --w-asr 0.2 --w-mse 0.3 --w-epg 0.5"
-    for family, strategy, weights in itertools.product(
-        FAMILIES, STRATEGIES, (None, (0.2, 0.3, 0.5))
-    ):
+    ways = itertools.product(FAMILIES, STRATEGIES, (None, (0.2, 0.3, 0.5)))
+    for family, strategy, weights in ways:
         text = f"refine --family {family} --k 50 --epsilon 3 --strategy {strategy} --json"
         status, out, err = call(text + (weighted if weights else ""))
         assert (status, err) == (0, "") and out.count("\n") == 1, text
@@ -96,13 +94,10 @@ EMPTY = "every hypervolume is 0 and the front's first point was taken."
 
 def test_the_table_says_when_the_hypervolume_has_nothing_to_choose(call):
     for text, empty in (
-        ("ue --epsilon 1", True),
-        ("lh --epsilon 1", True),
-        ("ue --epsilon 4", False),
-        ("ue --epsilon 4 --w-epg 1", False),
+        ("ue --epsilon 1", True), ("lh --epsilon 1", True), ("ue --epsilon 4", False),
+        ("ue --epsilon 4 --w-epg 1", False), ("ue --epsilon 4 --targets 50", False),
         ("ue --epsilon 4 --w-epg 1 --targets 50", True),  # every gain is at least 1
-        ("ue --epsilon 4 --targets 50", False),
-    ):
+    ):  # fmt: skip
         out = call(f"refine --k 100 --strategy hypervolume --family {text}")[1]
         assert (EMPTY in out) == empty, text
     for strategy in set(STRATEGIES) - {"hypervolume"}:

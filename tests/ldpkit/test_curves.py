@@ -36,9 +36,6 @@ def laplace_curve(epsilon):
     return np.where(1 / (2 * e) > Q, e * Q, np.where(Q <= 0.5, middle, 1 - (1 - Q) / e))
 
 
-# --- curves ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("mu", [0.1, 1.0, 2.0])
 def test_tangents_lie_outside_the_gaussian_curve_and_touch_it(mu):
     claim, exact = curve.gdp(mu), norm.cdf(norm.ppf(Q) + mu)
@@ -58,9 +55,8 @@ def test_the_laplace_curve_is_that_of_laplace_noise_and_below_pure_epsilon():
 
 def test_randomised_response_has_the_curve_of_its_corners():
     k, q = 5, 1 / (math.e + 4)
-    assert curve.grr(k, 1.0).F([0, q, (k - 1) * q, 1]) == pytest.approx(
-        [0, math.e * q, 1 - q, 1], abs=1e-11
-    )
+    corners = pytest.approx([0, math.e * q, 1 - q, 1], abs=1e-11)
+    assert curve.grr(k, 1.0).F([0, q, (k - 1) * q, 1]) == corners
     assert curve.grr(2, 1.0).lines == [pytest.approx(x) for x in curve.approx(1.0).lines]
     p = 1 / (1 + math.e)
     mu = 2 * norm.ppf(1 - p)  # the least mu that two values keep: the corner touches
@@ -99,9 +95,7 @@ def test_delta_is_the_conjugate_of_the_curve(name):
 def test_published_conversion_of_gdp():
     assert curve.gdp_delta(1.0, 4.3772) == pytest.approx(1e-5, rel=1e-4)
     assert curve.gdp_delta(1.0, 0.0) == pytest.approx(2 * norm.cdf(0.5) - 1, abs=1e-15)
-    assert (
-        0 <= curve.gdp_delta(0.1, 50.0) < 1e-300
-    )  # both terms are far below what a float resolves
+    assert 0 <= curve.gdp_delta(0.1, 50.0) < 1e-300  # both terms are below what a float resolves
     assert curve.approx(1.0, 0.1).epsilon(0.01) == math.inf
 
 
@@ -139,15 +133,11 @@ def test_one_direction_only_is_weaker():
     ("FiniteMechanism([[0.5, 0.5], [math.nan, 1]])", "matrix must be a finite number everywhere, got nan"),
 ])  # fmt: skip
 def test_wrong_curves_claims_and_matrices_are_refused(text, message):
-    names = (
-        vars(curve) | globals() | {"audit": functools.partial(audit, client(1.0), attack="learned")}
-    )
+    learned = functools.partial(audit, client(1.0), attack="learned")
+    names = vars(curve) | globals() | {"audit": learned}
     with pytest.raises(ValueError) as error:
         eval(text, names)
     assert message in str(error.value)
-
-
-# --- bets -----------------------------------------------------------------------------------------
 
 
 def at_the_boundary(rng, name):
@@ -256,18 +246,14 @@ def test_clients_beyond_the_boundary_are_refuted_as_fast_as_measured_and_others_
     assert 80 < needed.mean() / 2 < 180
 
 
-# --- the audit ------------------------------------------------------------------------------------
-
-
 def noisy(mu, values, rng):
     """Gaussian noise. Without rounding the last bits of a float reveal the input."""
     return np.round(np.asarray(values) * mu + rng.normal(size=len(values)), 3).tolist()
 
 
 def client(mu, inputs=(0, 1)):
-    return Client(
-        functools.partial(noisy, mu), values=list(inputs), report="any", epsilon=4.0, delta=1e-4
-    )
+    given = {"values": list(inputs), "report": "any", "epsilon": 4.0, "delta": 1e-4}
+    return Client(functools.partial(noisy, mu), **given)
 
 
 def test_an_audit_refutes_too_little_noise():
@@ -287,10 +273,8 @@ def test_an_audit_refutes_too_little_noise():
 
 def test_an_audit_of_enough_noise_bounds_mu_from_below():
     """A bound above the truth has a probability of at most alpha; one that is far below it tells nothing."""
-    plan = SequentialAudit(
-        client(1.0), "learned", curve=curve.gdp(1.0), band=[0.0, 1.0, 2.0], trials=4000, alpha=0.01
-    )
-    result = plan.run(2)[0]
+    given = {"curve": curve.gdp(1.0), "band": [0.0, 1.0, 2.0], "trials": 4000, "alpha": 0.01}
+    result = SequentialAudit(client(1.0), "learned", **given).run(2)[0]
     assert not result.violated
     assert 0.7 < result.mu_lower <= 1.0
     for epsilon, bound, allowed in result.band:
@@ -300,33 +284,26 @@ def test_an_audit_of_enough_noise_bounds_mu_from_below():
     assert "No mu below" in result.verdict
 
 
-@pytest.mark.parametrize(
-    ("claim", "mu"), [("laplace", 2.0), ("approx", 2.5), ("grr", 2.5), ("oue", 2.5)]
-)
-def test_other_curves_are_refuted_too(claim, mu):
+@pytest.mark.parametrize("claim", ["laplace", "approx", "grr", "oue"])
+def test_other_curves_are_refuted_too(claim):
     given = {"epsilon": 0.5} | ({"k": 3} if claim == "grr" else {})
-    result = audit(client(mu), "learned", claim=claim, until="sure", trials=1000, **given)
+    asked = client(2.0 if claim == "laplace" else 2.5)
+    result = audit(asked, "learned", claim=claim, until="sure", trials=1000, **given)
     assert result.violated and result.mu_lower is None and result.curve["epsilon"] == 0.5
 
 
 def test_three_inputs_and_recordings(tmp_path):
-    result = SequentialAudit(
-        client(1.5, (0, 0.1, 1.5)), "learned", curve=curve.gdp(1.0), trials=2000, alpha=0.05
-    ).run(1)[0]
-    assert result.violated
+    given = {"attack": "learned", "curve": curve.gdp(1.0), "alpha": 0.05}
+    asked = client(1.5, (0, 0.1, 1.5))
+    assert SequentialAudit(asked, trials=2000, **given).run(1)[0].violated
     paths = [tmp_path / f"{x}.jsonl" for x in (0, 1)]
     for x, path in enumerate(paths):
         reports = noisy(2.0, [x] * 400, np.random.default_rng(x))
         path.write_text("\n".join(map(json.dumps, reports)))
     for independent in (True, False):
         source = recorded(*paths, "any", 4.0)
-        plan = SequentialAudit(
-            source, "learned", curve=curve.gdp(1.0), alpha=0.05, independent=independent
-        )
-        assert plan.run()[0].violated
+        assert SequentialAudit(source, independent=independent, **given).run()[0].violated
 
-
-# --- finite mechanisms ----------------------------------------------------------------------------
 
 MATRIX = [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.3, 0.4, 0.3]]
 
@@ -352,26 +329,22 @@ def test_a_finite_mechanism_keeps_all_promises(matrix):
     check_mechanism(FiniteMechanism(matrix))
 
 
-# --- the command line -----------------------------------------------------------------------------
-
 CLIENT = "import random\ndef client(v):\n    return round(1.5 * v + random.gauss(0, 1), 3)\n"
 
 
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
-    (tmp_path / "mine_curved.py").write_text(CLIENT)
+    (tmp_path / "mine_curve.py").write_text(CLIENT)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    return (
-        "audit --client mine_curved:client --report any --inputs [0,1] --until-sure --trials 1500"
-    )
+    return "audit --client mine_curve:client --report any --inputs [0,1] --until-sure --trials 1500"
 
 
 def test_the_command_line_takes_curves(mine, call, tmp_path):
     code, text, _ = call(f"{mine} --mu 1 --save kept --html page.html")
     assert code == 1 and "gdp with mu = 1 is refuted" in text
     assert "implies epsilon = 3.91" in text and "mu = 1.0" in text
-    code, text, _ = call("resume kept --client mine_curved:client --trials 1600")
+    code, text, _ = call("resume kept --client mine_curve:client --trials 1600")
     assert code == 1
     assert call(f"{mine} --claim gdp --mu 1 --json")[0] == 1
     (tmp_path / "p.csv").write_text("alpha,beta\n0,1\n0.2,0.5\n")

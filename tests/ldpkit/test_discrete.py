@@ -143,11 +143,9 @@ def test_rates_are_sums_over_all_reports():
         law = np.array([float(x) for x in masses(m, reach)])
         places = np.arange(-reach, reach + 1)
         for pair in itertools.permutations(range(k), 2):
-            guesses = GUESS.rates(m, pair)
-            for value, rate in zip(pair, guesses):
-                assert rate == approx(
-                    law[np.clip(places + value, 0, k - 1) == pair[0]].sum(), rel=1e-9
-                )
+            for value, rate in zip(pair, GUESS.rates(m, pair)):
+                named = np.clip(places + value, 0, k - 1) == pair[0]
+                assert rate == approx(law[named].sum(), rel=1e-9)
             tight = TIGHT.choose(m, 1000, 0.005)
             for value, rate in zip(pair, tight.rates(m, pair)):
                 event = tight.accepts(m, places + value, pair)

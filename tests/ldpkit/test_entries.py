@@ -23,9 +23,8 @@ def client(function, inputs=2, seed=5, epsilon=1.0, **given):
 
 
 def learned(function, trials, inputs=2, seed=1, **given):
-    return audit(
-        client(function, inputs, **given), "learned", until="sure", trials=trials, seed=seed
-    )
+    asked = client(function, inputs, **given)
+    return audit(asked, "learned", until="sure", trials=trials, seed=seed)
 
 
 @pytest.mark.parametrize("name", ["dict_70_fields", "in_base64", "depth_6", "bit_70_of_integer"])
@@ -68,8 +67,8 @@ RUNS = 12
 
 
 def test_what_is_said_to_be_found_is_found():
-    """Clients that send the input in one report of M are refuted with probability .9: of 12 fewer than 7 are with
-    probability 5e-4."""
+    """Clients that send the input in one report of M are refuted with probability .9, less than 7
+    of 12 with probability 5e-4."""
     said = learned(CORRECT["binary"], 1500)
     assert 10 <= said.one_in < 100
 
@@ -98,9 +97,8 @@ def test_a_client_of_many_values_is_asked_for_one_report_at_a_time():
             raise RuntimeError("no")
         return rng.integers(0, 2, len(values)).tolist()
 
-    found = audit(
-        Client(each, 2, "any", 1.0, on_error="report"), "learned", until="sure", trials=1000
-    )
+    asked = Client(each, 2, "any", 1.0, on_error="report")
+    found = audit(asked, "learned", until="sure", trials=1000)
     assert found.violated and set(sizes) == {(1,)}
 
 
@@ -112,9 +110,7 @@ def test_a_failure_is_an_observation_if_one_wants_so():
     with pytest.raises(ValueError, match="on_error"):
         Client(lambda v: 1, 2, "value", 1.0, on_error="report")
 
-
-def test_something_that_is_no_report_is_an_observation_if_one_wants_so():
-    def wrong(v, rng, t):
+    def wrong(v, rng, t):  # what is no report
         return object() if v and rng.random() < 0.5 else 1
 
     assert learned(wrong, 1000, on_error="report").violated
@@ -130,9 +126,8 @@ def each(function):
 ], ids=["correct", "rare", "late"])  # fmt: skip
 def test_an_audit_goes_on_as_if_it_had_never_stopped(reports, cuts):
     """Of reports that can be repeated."""
-    planned = SequentialAudit(
-        Client(reports, report="any", values=[0, 1], epsilon=1.0), "learned", trials=1500
-    )
+    asked = Client(reports, report="any", values=[0, 1], epsilon=1.0)
+    planned = SequentialAudit(asked, "learned", trials=1500)
     whole = planned.start(3)
     whole.go()
     state = None

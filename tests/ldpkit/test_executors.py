@@ -3,10 +3,9 @@
 import builtins
 import io
 import os
-import subprocess
-import sys
 
 import pytest
+from commands import python
 
 from ldpkit import executors
 
@@ -16,8 +15,7 @@ def test_a_process_counts_the_cores_that_it_may_use():
         "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]);"
         " os.cpu_count = lambda: 64; from ldpkit import executors; print(executors.count(None))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "1\n"
+    assert python(code)[0] == "1\n"
 
 
 @pytest.mark.parametrize("quota, cores", [("300000 100000", 3), ("150000 100000", 2), ("max 1", 8)])
@@ -27,13 +25,11 @@ def test_the_quota_of_a_container_limits_workers(monkeypatch, quota, cores):
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(8)))
     monkeypatch.setattr(os.path, "exists", lambda path: path == name or exists(path))
-    monkeypatch.setattr(
-        builtins,
-        "open",
-        lambda path, *rest, **named: (
-            io.StringIO(quota) if path == name else opened(path, *rest, **named)
-        ),
-    )
+
+    def quoted(path, *rest, **named):
+        return io.StringIO(quota) if path == name else opened(path, *rest, **named)
+
+    monkeypatch.setattr(builtins, "open", quoted)
     assert executors.count(None) == cores
 
 

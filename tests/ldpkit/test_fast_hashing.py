@@ -28,9 +28,8 @@ def cell(m, value, seed):
 
 def test_cells_are_those_of_the_package_for_texts_of_every_length():
     m, rng = FLH(2**15, 1.0, 1009), np.random.default_rng(36)
-    values = np.concatenate(
-        [[0, 9, 10, 99, 100, 999, 1000, 9999, 10_000, 2**15 - 1], rng.integers(0, 2**15, 2000)]
-    )
+    ends = [0, 9, 10, 99, 100, 999, 1000, 9999, 10_000, 2**15 - 1]
+    values = np.append(ends, rng.integers(0, 2**15, 2000))
     seeds = rng.integers(0, 2**32, values.size, dtype=np.uint64)
     seeds[:4] = 0, 2**32 - 1, 2**31, 1
     found = m.report_type.cells(values, seeds)
@@ -41,21 +40,15 @@ def test_cells_are_those_of_the_package_for_texts_of_every_length():
 def test_rates_are_sums_over_all_functions_and_cells(m):
     form, other = m.report_type, (1 - m.p) / (m.g - 1)
     table = np.array([[cell(m, v, s) for v in range(m.k)] for s in range(form.seeds)])
-    assert (
-        form.tally(
-            np.array([(s, 0) for s in range(form.seeds)], [("seed", "<u8"), ("cell", "<i8")])
-        )
-        == (table == 0)
-    ).all()
+    first = np.array([(s, 0) for s in range(form.seeds)], [("seed", "<u8"), ("cell", "<i8")])
+    assert (form.tally(first) == (table == 0)).all()
     for one, two in itertools.permutations(range(m.k), 2):
         tight, guess, top = np.zeros(2), np.zeros(2), 0.0
         for row, reported in itertools.product(table, range(m.g)):
             supported = np.flatnonzero(row == reported)
             law = np.array([m.p if row[v] == reported else other for v in (one, two)]) / len(table)
             tight += law * (one in supported and two not in supported)
-            guess += law * (
-                (one in supported) / max(1, supported.size) if supported.size else 1 / m.k
-            )
+            guess += law * ((one in supported) / supported.size if supported.size else 1 / m.k)
             top = max(top, math.log(law[0] / law[1]))
         assert TIGHT.rates(m, (one, two)) == approx(tuple(tight), rel=1e-9, abs=1e-15)
         assert GUESS.rates(m, (one, two)) == approx(tuple(guess), rel=1e-9)

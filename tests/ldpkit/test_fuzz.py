@@ -37,9 +37,8 @@ from ldpkit.reports.anything import plain
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "data" / "fuzz"
 
-MORE = int(
-    os.environ.get("FUZZ_EXAMPLES", "0")
-)  # of `python -m ldpbook fuzz`, which gives seeds too
+# of `python -m ldpbook fuzz`, which gives seeds too
+MORE = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 FUZZ = settings(
     derandomize=not MORE, deadline=None, database=None, max_examples=MORE or 40, phases=set(Phase) - {Phase.explain},
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -206,15 +205,12 @@ def fitting(p):
     elif p.choices:
         one = st.sampled_from(p.choices)
     else:
-        low, high = (
-            None if end is None else max(-(10.0**15), min(end, 10.0**15)) for end in (p.low, p.high)
-        )
+        low = None if p.low is None else max(-(10.0**15), p.low)
+        high = None if p.high is None else min(p.high, 10.0**15)
         if p.kind == "integer":
-            ends = (
-                None if low is None else math.ceil(low),
-                None if high is None else math.floor(high),
-            )
-            one = st.integers(*ends).map(lambda n: n - n % (p.step or 1))
+            low = None if low is None else math.ceil(low)
+            high = None if high is None else math.floor(high)
+            one = st.integers(low, high).map(lambda n: n - n % (p.step or 1))
         else:
             one = st.floats(low, high, allow_nan=False, allow_infinity=False)
     several = st.lists(one, min_size=2 if p.pair else 1, max_size=2 if p.pair else 4)
@@ -251,10 +247,10 @@ def test_csv_is_read_as_it_was_meant(names, data):
 def test_parquet_is_read_as_it_was_meant(n, names, data, compression, group):
     kinds = [st.integers(-(2**63), 2**63 - 1), st.text(st.characters(exclude_categories=["Cs"])),
              st.booleans(), st.lists(st.integers(0, 9)), st.none() | st.integers(0, 9)]  # fmt: skip
-    columns = {
-        name: data.draw(st.lists(data.draw(st.sampled_from(kinds)), min_size=n, max_size=n))
-        for name in names
-    }
+    columns = {}
+    for name in names:
+        kind = data.draw(st.sampled_from(kinds))
+        columns[name] = data.draw(st.lists(kind, min_size=n, max_size=n))
     file = io.BytesIO()
     parquet.write_table(pa.table(columns), file, compression=compression, row_group_size=group)
     table = [list(row) for row in zip(*columns.values())]
@@ -313,9 +309,7 @@ def test_kept_audits_are_read_as_they_were_meant(name, k, epsilon, trials, seed,
                 min_size=1, max_size=4, unique_by=lambda p: p.name), st.data())  # fmt: skip
 def test_addresses_are_read_as_they_were_meant(asked, data):
     values = {p.name: data.draw(fitting(p)) for p in asked}
-    literals = {
-        name: json.dumps(v) if isinstance(v, str) else repr(v) for name, v in values.items()
-    }
+    literals = {p: json.dumps(v) if isinstance(v, str) else repr(v) for p, v in values.items()}
     found = addressed(urlencode(literals), asked)
     assert not found["refused"]
     assert {name: ast.literal_eval(text) for name, text in found["set"]} == values

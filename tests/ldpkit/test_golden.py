@@ -11,17 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ldpkit import Client, audits
 from ldpkit.attacks.gradient import dummy
-from ldpkit.auditors import (
-    audit_distributions,
-    audit_gradient,
-    audit_kv,
-    audit_shuffle,
-    audits,
-    rad_audit,
-)
+from ldpkit.auditors import audit_distributions, audit_gradient, audit_kv, audit_shuffle, rad_audit
 from ldpkit.auditors.rad import PROTOCOLS
-from ldpkit.mechanisms import CPPGRR, CPPUE, GRADIENT, PCKVGRR, PCKVUE, Client, PrivKV, make
+from ldpkit.mechanisms import CPPGRR, CPPUE, GRADIENT, PCKVGRR, PCKVUE, PrivKV, make
 from ldpkit.sequential import SequentialAudit
 
 STORED = Path(__file__).parents[1] / "data/golden_rows.json"
@@ -53,9 +47,8 @@ def cases():
     """Every case by its name."""
     found, drawn = {}, {"trials": 3000, "alpha": 0.05, "seed": 7}
     ways = {"law": False, "real": True}
-    asked = [
-        (make(f, k=6, epsilon=1.0, **own), a) for f, own in FAMILIES for a in ("guess", "tight")
-    ]
+    families = [make(f, k=6, epsilon=1.0, **own) for f, own in FAMILIES]
+    asked = [*itertools.product(families, ("guess", "tight"))]
     asked += [(make(number, epsilon=1.0), "tight") for number in NUMBERS]
     for (m, attack), (way, faithful) in itertools.product(asked, ways.items()):
         found[name(m, attack, way)] = partial(audits, m, [attack], faithful=faithful, **drawn)
@@ -70,9 +63,8 @@ def cases():
     for protocol, (way, faithful) in itertools.product(("GRR", "SS", "OUE"), ways.items()):
         given = {"trials": 500, "alpha": 0.02, "seed": 7, "faithful": faithful}
         found[f"rad {protocol} {way}"] = partial(rad_audit, PROTOCOLS[protocol](10, 1.0), **given)
-    for cls, rule, (way, faithful) in itertools.product(
-        GRADIENT.values(), ("cosine", "lune"), ways.items()
-    ):
+    rules = itertools.product(GRADIENT.values(), ("cosine", "lune"), ways.items())
+    for cls, rule, (way, faithful) in rules:
         given, m = {"trials": 200, "alpha": 0.01, "seed": 7, "faithful": faithful}, cls(16, 1.0)
         found[name(m, rule, way)] = partial(audit_gradient, m, dummy(16), rule, **given)
     for way, faithful in ways.items():
@@ -96,9 +88,8 @@ def keeping(values, rng):
 
 
 def sequential(mechanism, attack="learned", **more):
-    return lambda: SequentialAudit(mechanism, attack, **{"trials": 2000, "alpha": 0.01} | more).run(
-        7
-    )
+    given = {"trials": 2000, "alpha": 0.01} | more
+    return lambda: SequentialAudit(mechanism, attack, **given).run(7)
 
 
 def client(function, **more):

@@ -85,9 +85,8 @@ def test_no_probability_of_the_sampler_falls_faster_than_the_claim_allows():
             blocks = math.ceil(1 / (step * 2 ** (-3 - exponent)) + 1)  # over a distance of 1
             most = 2 * max(errors[:64]) + (blocks // 64 + 1) * errors[64] + Decimal(2) ** -49
             assert most < Decimal(grid.SLACK) and min(counts) > 0, mechanism
-            assert Decimal(step / mechanism.scale) / Decimal(step) + most < Decimal(epsilon) / 2, (
-                mechanism
-            )
+            slope = Decimal(step / mechanism.scale) / Decimal(step)
+            assert slope + most < Decimal(epsilon) / 2, mechanism
         assert -3 - exponent >= 3 and (starts[:-1] <= starts[1:]).all(), mechanism
         assert mechanism.report_type.loss((0, 1)) == pytest.approx(epsilon, rel=1e-7), mechanism
         assert mechanism.report_type.loss((0, 1)) < epsilon, mechanism
@@ -198,9 +197,8 @@ def test_bad_steps_are_refused_and_the_command_line_knows_powers(call):
 def test_a_hundred_million_reports_on_the_grid_show_nothing_and_doubles_what_they_show_now():
     kept = pd.read_csv(ROOT / "data" / "results" / "float_digits.csv")
     cells = kept.set_index(["client", "sent", "input"])
-    assert set(cells.index) == set(
-        itertools.product(doubles.clients(), ("doubles", "grid"), (0, 1))
-    )
+    every = itertools.product(doubles.clients(), ("doubles", "grid"), (0, 1))
+    assert set(cells.index) == {*every}
     assert (kept[kept["client"] != "PrivUnit"]["reports"] == 10**8).all()
     assert (kept[kept["sent"] == "grid"]["event"] == 0).all()
     n = 20_000

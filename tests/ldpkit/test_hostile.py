@@ -15,24 +15,18 @@ from ldpkit import mechanisms
 from ldpkit.cli import commands
 
 PREFIX = {"attacks.base": "reading", "attacks.gradient": "crafts", "auditors.gradient": "gradients",
-          "auditors.rad": "rad", "auditors.kv": "kv",
-          "reports.base": "kind", "rng": "streams",
+          "auditors.rad": "rad", "auditors.kv": "kv", "reports.base": "kind", "rng": "streams",
           "sequential.result": "stopped"}  # fmt: skip
 
 
 def spaces():
     """Modules by the last part of their name, but for those that share one."""
     found = {}
-    for module in pkgutil.walk_packages(ldpkit.__path__):
-        name = module.name
-        if name in ("cli", "__main__"):
-            continue
-        if module.ispkg:
-            inner = importlib.import_module(f"ldpkit.{name}")
-            for part in pkgutil.iter_modules(inner.__path__):
-                path = f"{name}.{part.name}"
-                found[PREFIX.get(path, part.name)] = importlib.import_module(f"ldpkit.{path}")
-        found[PREFIX.get(name, name)] = importlib.import_module(f"ldpkit.{name}")
+    for module in pkgutil.walk_packages(ldpkit.__path__, "ldpkit."):
+        path = module.name.removeprefix("ldpkit.")
+        if path.partition(".")[0] not in ("cli", "__main__"):
+            name = PREFIX.get(path, path.rpartition(".")[2])
+            found[name] = importlib.import_module(module.name)
     return found
 
 
@@ -44,29 +38,19 @@ def rng():
 
 
 MASKED = np.ma.array([0, 1], mask=[False, True])
-SPACE = (
-    {name: getattr(mechanisms, name) for name in mechanisms.__all__ if name[0].isupper()}
-    | MODULES
-    | {"np": np, "math": math, "nan": math.nan, "inf": math.inf, "rng": rng, "MASKED": MASKED}
-    | {
-        "grr": mechanisms.GRR(3, 1.0),
-        "pairs": MODULES["crafts"].dummy(4),
-        "sets": mechanisms.KeyValues.of([[(0, 1.0)]], 2),
-    }
-)
+SPACE = {name: getattr(mechanisms, name) for name in mechanisms.__all__ if name[0].isupper()}
+SPACE |= MODULES
+SPACE |= {"np": np, "math": math, "nan": math.nan, "inf": math.inf, "rng": rng, "MASKED": MASKED}
+SPACE |= {"grr": mechanisms.GRR(3, 1.0), "pairs": MODULES["crafts"].dummy(4)}
+SPACE |= {"sets": mechanisms.KeyValues.of([[(0, 1.0)]], 2)}
 NAMES = sorted(mechanisms.MECHANISMS)
 NUMBERS = [name for name in mechanisms.MECHANISMS if not mechanisms.takes(name, "k")]
-
-# --- the table: Python ------------------------------------------------------------------------------------
+SIZED = [name for name in NAMES if name not in NUMBERS]
 
 EPSILON = "epsilon must be a number in [1e-06, 30], got"
 K = "k must be an integer in [2, 2147483647], got"
 ALPHA = "alpha must be a number in [1e-100, 1), got"
-UNIT, OPEN, HALF = (
-    "must be a number in [0, 1], got",
-    "must be a number in (0, 1), got",
-    "must be a number in [0, 1), got",
-)
+UNIT, OPEN, HALF = (f"must be a number in {ends}, got" for ends in ("[0, 1]", "(0, 1)", "[0, 1)"))
 POSITIVE = "must be a finite number > 0, got"
 RNG = "rng must be a numpy.random.Generator, got"
 ORACLE = "mechanism must be a frequency oracle, got"
@@ -120,10 +104,8 @@ HALL = [
     ("stats.epsilon_lower(1, 0.5, 5, tail=0.1)", "fp must be whole numbers in [0, 5], got 0.5"),
     ("stats.epsilon_lower(1, 0, 5, -0.1, tail=0.1)", f"delta {HALF} -0.1"),
     ("betting.joint(0.6, 0.1, 1.0, share=0)", "share must be a number in (0, 1], got 0"),
-    ("betting.linear([0.5, 1.0], 1.0)", "stakes must be a number in [0, 1) everywhere, got 1.0"),
     ("betting.linear(0.5, 1.0, 1.0)", "delta must be a number in [0, 1), got 1.0"),
     ("betting.linear_growth(1.5, 0, 1.0)", "p must be a number in [0, 1], got 1.5"),
-    ("betting.joint(0.5, 0.4, 1.0)", "p must exceed e^epsilon q + delta = 1.08731, got 0.5"),
     ("betting.joint_growth(0.5, nan, 1.0)", "q must be a number in [0, 1], got nan"),
     ("betting.soft([0.5, 1.5], 1.0, 1.0)", "likelihood must be a number in [0, 1] everywhere, got 1.5"),
     ("betting.soft(0.5, 2.0, 1.0)", "balance must be a number in (0, 2) everywhere, got 2.0"),
@@ -150,11 +132,8 @@ HALL = [
 
 CLIENTS = [
     # the constructors of all frequency mechanisms take k and epsilon through the same door
-    *((f"{name}(True, 1.0{more})", f"{K} True") for name, more in (
-        ("GRR", ""), ("SS", ""), ("FloorSS", ""), ("SUE", ""), ("OUE", ""), ("BLH", ""), ("OLH", ""), ("SHE", ""), ("THE", ""),
-        ("ASS", ", 1"), ("AUE", ", 0.7"), ("ALH", ", 2"), ("ATHE", ", 0.7"), ("AGRR", ", 0.1"), ("ASUE", ", 0.1"),
-        ("ABLH", ", 0.1"), ("AOLH", ", 0.1"), ("GM", ", 0.1"), ("AGM", ", 0.1"), ("FaultyUE", ""), ("BucketFlip", ", 2, 1"),
-        ("Chained", ", 0.5"))),
+    *((f"made('{name}', k=True)", f"{K} True") for name in (
+        "GRR SS FloorSS SUE OUE BLH OLH SHE THE ASS AUE ALH ATHE AGRR ASUE ABLH AOLH GM AGM FaultyUE dBitFlipPM L-SUE").split()),
     *((f"{name}(3, nan)", f"{EPSILON} nan") for name in ("GRR", "SS", "SUE", "OUE", "SHE", "THE", "BLH", "FaultyUE")),
     ("OLH(3, 23)", "epsilon must be a number in [1e-06, 22], got 23"),
     ("LHO(3, 1)", "g must be an integer in [2, 4294967296], got 1"),
@@ -179,8 +158,8 @@ CLIENTS = [
     ("mechanisms.make('GRR', k=3)", "mechanism GRR needs epsilon; its parameters are k, epsilon"),
     ("mechanisms.takes('grr', 'k')", "got 'grr'; did you mean 'GRR'?"),
     # verbs: perturb, estimate, variance
-    *((f"mechanisms.make('{name}', **given('{name}')).perturb([0, 9], rng())", "values must lie in 0..5, got 9 at position 1")
-      for name in NAMES if not name.startswith("RSFD") and name not in NUMBERS),
+    *((f"made('{name}').perturb([0, 9], rng())", "values must lie in 0..5, got 9 at position 1")
+      for name in SIZED if name[:4] != "RSFD"),
     ("PM(1.0).perturb([0, 9], rng())", "values must be a number in [-1, 1] everywhere, got 9"),
     ("PM(1.0).perturb([[0.5]], rng())", "values must be a one-dimensional array of numbers in [-1, 1], got shape (1, 1)"),
     ("PM(1.0).pair((0.5, 2))", "pair must be a number in [-1, 1], got 2"),
@@ -225,19 +204,14 @@ CLIENTS = [
     ("HM(4, 1.0, 17)", "t must be an integer in [1, 16], got 17"),
     ("HM(4, 1.0, 2).read(np.array([([0, 4], 0)], HM(4, 1.0, 2).report_type.form))", "indices of HM must lie in 0..3, got 4"),
     ("HM(4, 1.0, 2).read(np.array([([0, 3], 4)], HM(4, 1.0, 2).report_type.form))", "signs of HM must lie in 0..3, got 4"),
-    *((f"mechanisms.make('{name}', **given('{name}')).perturb([[0, 0]], 1)", f"{RNG} 1") for name in NAMES if name[:4] == "RSFD"),
-    *((f"mechanisms.make('{name}', **given('{name}')).perturb([0], 1)", f"{RNG} 1") for name in NAMES if name[:4] != "RSFD"),
-    *((f"mechanisms.make('{name}', **given('{name}')).variance(0)", "n must be an integer >= 1, got 0") for name in NAMES),
-    *((f"mechanisms.make('{name}', **given('{name}')).variance(5, nan)", "frequency must be a number in [0, 1] everywhere, got nan")
-      for name in NAMES if name not in NUMBERS),
-    *((f"mechanisms.make('{name}', **given('{name}')).estimate([])", "reports of ") for name in NAMES),
-    *((f"mechanisms.make('{name}', **given('{name}')).estimate('junk')", "reports of ") for name in NAMES),
-    *((f"mechanisms.make('{name}', **given('{name}')).read([])", "reports of ") for name in NAMES),
-    *((f"attacks.Guess().predict(mechanisms.make('{name}', **given('{name}')), 'junk', rng())", "reports of ")
-      for name in NAMES if name not in NUMBERS),
+    *((f"made('{name}').perturb([[0, 0]], 1)", f"{RNG} 1") for name in NAMES if name[:4] == "RSFD"),
+    *((f"made('{name}').perturb([0], 1)", f"{RNG} 1") for name in NAMES if name[:4] != "RSFD"),
+    *((f"made('{name}').variance(0)", "n must be an integer >= 1, got 0") for name in NAMES),
+    *((f"made('{name}').variance(5, nan)", "frequency must be a number in [0, 1] everywhere, got nan") for name in SIZED),
+    *((f"made('{name}').{verb}", "reports of ") for name in NAMES for verb in ("estimate([])", "estimate('junk')", "read([])")),
+    *((f"attacks.Guess().predict(made('{name}'), 'junk', rng())", "reports of ") for name in SIZED),
     ("attacks.Guess().predict(PM(1.0), [0.5], rng())", "attack guess cannot read the number reports of PM: audit it with attack tight"),
-    *((f"attacks.TwoValueTest(0.0).accepts(mechanisms.make('{name}', **given('{name}')), 7, (0, 1))", "reports of ")
-      for name in NAMES),
+    *((f"attacks.TwoValueTest(0.0).accepts(made('{name}'), 7, (0, 1))", "reports of ") for name in NAMES),
     ("grr.perturb([0.5], rng())", "values must be a one-dimensional array of integers, got shape (1,) of float64"),
     ("grr.perturb(MASKED, rng())", "values must not be masked: choose"),
     ("RSFD(2, 2, 1.0).perturb(np.ma.array([[0, 1]]), rng())", "values must not be masked: choose"),
@@ -316,17 +290,13 @@ CLIENTS = [
     ("client.named('math:sqrt', reprot='value')",
      "parameter of a client must be one of k, report, epsilon, delta, values, on_error, got 'reprot'; did you mean 'report'?"),
     ("client.load('math:pi')", "client 'math:pi' is not callable but a float"),
-    ("anything.plain([1j])", "report must be what JSON can write at [0], got complex"),
     ("anything.Anything(3).read('ab', 'c')", "c must return a list of reports, got 'ab'"),
-    ("Client(str, report='any', values=[1, 1], epsilon=1.0)", "values must differ, got 1 twice"),
     ("Client(3, 3, 'value', 1.0)", "client must be callable, got 3"),
     ("Client(dict, 10**30, 'value', 1.0)", f"{K} 1000000000000000000000000000000"),
     ("Client(dict, 3, 'value', inf)", f"epsilon {POSITIVE} inf"),
     ("Client(dict, 3, 'values', 1.0)", "report must be one of value, bits, subset, any, got 'values'; did you mean 'value'?"),
     ("Client(dict, 3, 'value', 1.0, -0.1)", f"delta {HALF} -0.1"),
-    ("Client(lambda v, rng: v[1:], 3, 'value', 1.0).perturb([0, 1], rng())", "client must return 2 reports, got 1"),
     ("Client(lambda v, rng: v / 0, 3, 'value', 1.0).perturb([1], rng())", "client raised RuntimeWarning"),
-    ("Client(lambda a, b, c: a, 3, 'value', 1.0).perturb([1], rng())", "client must take (values, rng) or (value), its signature is"),
     *((f"Client(lambda v, rng: np.ma.array({rows}, mask=True), 3, '{kind}', 1.0).perturb([1], rng())",
        "client must return reports without a mask, got masked ones")
       for kind, rows in (("value", "v"), ("bits", "[[0, 1, 0]]"), ("subset", "[[0]]"))),
@@ -527,14 +497,15 @@ AUDITORS = [
 ]  # fmt: skip
 
 
-def given(name):
-    """Valid parameters of the mechanism called `name`."""
+def made(name, **more):
+    """The mechanism called `name`, with valid parameters and `more`."""
     wanted = {"k": 6, "g": 3, "epsilon": 0.7, "delta": 0.01, "first": 0.3, "d": 2, "buckets": 3, "bits": 2, "omega": 2, "p": 0.6,
               "theta": 0.7, "sigma": 2.0, "sensitivity": 5, "seeds": 64}  # fmt: skip
-    return {key: value for key, value in wanted.items() if mechanisms.takes(name, key)}
+    own = {key: value for key, value in wanted.items() if mechanisms.takes(name, key)}
+    return mechanisms.make(name, **own | more)
 
 
-SPACE["given"] = given
+SPACE["made"] = made
 PYTHON = [*HALL, *CLIENTS, *ATTACKERS, *AUDITORS]
 MISSING = (FileNotFoundError,)  # no such folder: documented as what it is
 
@@ -558,13 +529,10 @@ def test_bad_input_is_refused_by_parameter_value_and_range():
 
 def test_a_store_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_bytes(b"junk")
-    with pytest.raises(
-        ValueError, match="store must be a folder that can be written, got '.*file'"
-    ):
+    message = "store must be a folder that can be written, got '.*file'"
+    with pytest.raises(ValueError, match=message):
         MODULES["sweep"].sweep(dict, {"a": [1]}, seed=1, store=tmp_path / "file")
 
-
-# --- the table: commands ----------------------------------------------------------------------------------
 
 AUDIT = "audit --mechanism OUE --k 5 --epsilon 1 --trials 10"
 RATES = "rates --mechanism OUE --k 5 --epsilon 1"
@@ -603,7 +571,6 @@ COMMANDS = [
     ("audit --mechanism GM --k 5 --epsilon 0.5", "delta must be"),
     ("audit --mechanism L-SUE --k 5 --epsilon 2", "mechanism L-SUE needs first"),
     ("audit --mechanism L-SUE --k 5 --epsilon 2 --first 1 --tau 0", "tau must be"),
-    ("audit --mechanism L-SUI --k 5 --epsilon 2 --first 1", "did you mean 'L-SUE'?"),
     ("audit --mechanism RSFD[GRR] --k 5 --epsilon 28 --d 2", "epsilon must be a number in [1e-06, 27]"),
     ("audit --mechanism RSFD[SUE] --k 5 --epsilon 1 --d 2", "got 'RSFD[SUE]'; did you mean 'RSFD[SUE-"),
     ("audit --mechanism SUE --k 5 --epsilon 1 --tau 2 --d 3", "mechanism SUE does not take d"),
@@ -658,7 +625,6 @@ COMMANDS = [
     ("audit --command cat --report any --epsilon 1", "--command needs --report, --inputs and --epsilon"),
     ("audit --command cat --report any --inputs 1 --epsilon 1", "--inputs must be a JSON list, got '1'"),
     ("audit --recordings a.txt b.txt --report any --epsilon 1 --until-sure", "format of a recording must be one of .jsonl, .json"),
-    ("audit --recordings a.jsonl b.jsonl --report any --epsilon 1 --until-sure", "recording must be a file, got a.jsonl"),
     ("audit --recordings a.jsonl b.jsonl --report any --epsilon 1", "--recordings need --until-sure"),
     (f"{AUDIT} --within 0.1", "--within needs --until-sure"),
     (f"{AUDIT} --all-pairs", "--all-pairs needs --until-sure"),
@@ -720,10 +686,7 @@ COMMANDS = [
     (f"{OWN} --mechanism dBitFlipPM --buckets 5 --bits 6", "bits must be an integer in [1, 5], got 6"),
     (f"{CLIENT} math:floor --report bit", "'bit' is not one of 'value', 'bits', 'subset', 'any'"),
     (f"{CLIENT} floor --report value", "client must be given as module:function, got 'floor'"),
-    (f"{CLIENT} mine.py:f --report value", "not by a path, got 'mine.py:f': for f in the file mine.py of this folder, mine:f"),
     (f"{CLIENT} no_such_module:f --report value", "client 'no_such_module:f' cannot be imported: ModuleNotFoundError"),
-    (f"{CLIENT} math:no_such --report value", "client 'math:no_such' cannot be imported: AttributeError"),
-    (f"{CLIENT} math:pi --report value", "client 'math:pi' is not callable but a float"),
     (f"{CLIENT} math:exp --report value", "client math:exp must return one integer in 0..4 per user, got 54.5"),
     (f"{CLIENT} builtins:exit --report value", "client must take (values, rng) or (value), its signature is (code=None)"),
     # audit-kv
@@ -799,11 +762,9 @@ COMMANDS = [
     (f"{REFINE} --grid 5", "No such option '--grid'"),
     (f"{REFINE} --w-asr half", "'--w-asr': 'half' is not a valid float"),
     (f"{REFINE} --w-asr 0 --w-mse 0", "weights must be"),
-    (f"{REFINE} --strategy Hypervolume", "did you mean 'hypervolume'?"),
     (f"{REFINE} --strategy epsilon_constraint", "did you mean 'epsilon-constraint'?"),
     ("refine --family ss --k 2 --epsilon 1", "k must be at least 3 for family ss"),
     ("refine --family ss --k 1e9 --epsilon 1", "the grid of omega must end at 2097152 or before, got 999999998"),
-    ("refine --family lh --k 20 --epsilon 20", "the grid of g must end at 2097152 or before, got 485165196"),
     ("refine --family ss --k 20", "Missing option '--epsilon'"),
 ]  # fmt: skip
 
@@ -815,7 +776,6 @@ def test_bad_commands_exit_with_status_two_and_one_line(call):
 def test_every_option_of_every_command_is_tried():
     for name, command in commands().commands.items():
         words = [word for text, _ in COMMANDS if text.split()[0] == name for word in text.split()]
-        options = {
-            p.opts[0] for p in command.params if p.param_type_name == "option" and not p.is_flag
-        }
+        options = [p for p in command.params if p.param_type_name == "option" and not p.is_flag]
+        options = {option.opts[0] for option in options}
         assert words and options <= set(words), (name, options - set(words))

@@ -3,11 +3,10 @@
 import os
 import random
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from commands import python
 
 from ldpkit import jit
 
@@ -97,9 +96,10 @@ def test_code_that_cannot_be_kept_is_no_failure(kept, monkeypatch):
 
 def test_of_many_edits_the_last_are_kept(tmp_path):
     for i in range(30):
-        (tmp_path / "numba" / f"{i:02}").mkdir(parents=True)
-        (tmp_path / "numba" / f"{i:02}" / "code.nbc").touch()
-        os.utime(tmp_path / "numba" / f"{i:02}", (i, i))
+        folder = tmp_path / "numba" / f"{i:02}"
+        folder.mkdir(parents=True)
+        (folder / "code.nbc").touch()
+        os.utime(folder, (i, i))
     own = jit._folder(tmp_path)
     kept = sorted(path.name for path in own.parent.iterdir() if path != own)
     assert own.is_dir() and kept == [f"{i:02}" for i in range(15, 30)]
@@ -114,15 +114,7 @@ def test_without_a_home_a_private_temporary_folder_takes_its_place(tmp_path, hom
     where = {"HOME": home.replace("file", f"{tmp_path}/file"), "TMPDIR": str(tmp_path)}
 
     def folder():
-        done = subprocess.run(
-            [sys.executable, "-c", WHERE],
-            cwd=tmp_path,
-            env=where,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return Path(done.stdout.strip())
+        return Path(python(WHERE, cwd=tmp_path, env=where)[0].strip())
 
     own = tmp_path / f"ldpkit-{os.getuid()}"
     assert folder() == folder() == own and own.stat().st_mode & 0o777 == 0o700

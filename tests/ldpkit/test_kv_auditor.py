@@ -58,10 +58,8 @@ def last_round(mechanism, ownership, value):
     """Law of the first and the last bit after all rounds with noise-free means."""
     means = None
     for _ in range(mechanism.rounds):
-        owners, others = (
-            mechanism.distribution([(0, value)], means),
-            mechanism.distribution([], means),
-        )
+        owners = mechanism.distribution([(0, value)], means)
+        others = mechanism.distribution([], means)
         cells = ownership * owners + (1 - ownership) * others
         means = mechanism.broadcast(*mechanism.tally_counts(cells), means)
     records = np.append(cells[0] + cells[1], cells[2:])  # after a no the record is empty
@@ -121,13 +119,11 @@ def test_figure_7c_limits_and_what_noisy_means_add(buckets, ownership):
     for row in rows.iloc[[0, 4, 7]].to_dict("records"):
         mechanism = CPPUE(1, row["epsilon"], buckets)
         laws = [last_round(mechanism, ownership, value) for value in (-1.0, 1.0)]
-        fixed = pd.DataFrame(
-            [audit_distributions(*laws, alpha=0.05, seed=s).row() for s in range(RUNS)]
-        )
+        fixed = [audit_distributions(*laws, alpha=0.05, seed=s).row() for s in range(RUNS)]
+        fixed = pd.DataFrame(fixed)
         near_the_oracle(fixed, row)
-        audited = functools.partial(
-            audit_kv, mechanism, "vkv", ownership=ownership, alpha=0.05, last=True
-        )
+        given = {"ownership": ownership, "alpha": 0.05, "last": True}
+        audited = functools.partial(audit_kv, mechanism, "vkv", **given)
         assert audited(trials=1000)[0].limit == pytest.approx(fixed["limit"][0], rel=1e-9)
     # at the largest budget, the last row, it is nine times as large or more
     noisy = [audited(seed=s)[0].epsilon_emp for s in range(20)]
@@ -140,19 +136,15 @@ def test_frequency_protocols_under_both_auditors():
     for (mechanism, item, label), epsilon in itertools.product(labels, (0.1, 1.6, 6.0)):
         d, pair, rows = int(label[-1]), ((0, 1) if mechanism is THE else (1, 2)), oracle(item)
         m = mechanism(d, epsilon)
-        for name, positions, guess in [
-            ("HKV", None, None),
-            ("VKV", pair, None),
-            ("LDP-Auditor", None, guess_rates(d, pair[0])),
-        ]:
+        guesser = "LDP-Auditor", None, guess_rates(d, pair[0])
+        for name, positions, guess in (("HKV", None, None), ("VKV", pair, None), guesser):
             row = rows[(rows["series"] == f"{name} {label}") & (rows["epsilon"] == epsilon)].iloc[0]
             if guess is not None:  # one event: fewer bounds
                 row = row.where(row.index != "valid", math.nan)
             laws = [oracle_distribution(m, v, positions) for v in pair]
-            results = [
-                audit_distributions(*laws, guess=guess, alpha=0.05, seed=s) for s in range(RUNS)
-            ]
-            near_the_oracle(pd.DataFrame([r.row() for r in results]), row, joint=6.0)
+            given = {"guess": guess, "alpha": 0.05}
+            runs = [audit_distributions(*laws, seed=s, **given).row() for s in range(RUNS)]
+            near_the_oracle(pd.DataFrame(runs), row, joint=6.0)
 
 
 def test_golden_limits():
@@ -209,8 +201,6 @@ def test_split_and_pooled_choose_on_one_half_and_judge_on_the_other():
     assert output == 2 and value == pytest.approx(ratio(400, 50))
     weak = np.array([[30] * 20 + [5] * 40] * 2), np.array([[20] * 20 + [10] * 40] * 2)
     assert statistic(*weak, 2000, "pooled")[0] > statistic(*weak, 2000, "split")[0] == 0
-    with pytest.raises(ValueError, match="counts of two halves of the users, got 1 and 1"):
-        statistic(one[:1], two[:1], 1000, "split")
 
 
 def test_the_filter_of_rare_outputs_keeps_the_largest_until_they_vary_enough():
@@ -225,22 +215,17 @@ def test_the_filter_of_rare_outputs_keeps_the_largest_until_they_vary_enough():
 
 
 def test_the_published_estimators_overstate_and_the_valid_one_does_not():
-    law, found = np.full(32, 1 / 32), {}
-    for e in ("printed", "released", "valid"):
-        runs = [
-            audit_distributions(law, law, trials=10**6, alpha=0.05, estimator=e, seed=s)
-            for s in range(60)
-        ]
-        found[e] = [run.epsilon_emp for run in runs]
+    def values(laws, estimator, runs):
+        given = {"trials": 10**6, "alpha": 0.05, "estimator": estimator}
+        return [audit_distributions(*laws, seed=s, **given).epsilon_emp for s in range(runs)]
+
+    alike = [np.full(32, 1 / 32)] * 2
+    found = {e: values(alike, e, 60) for e in ("printed", "released", "valid")}
     assert np.mean(found["printed"]) == pytest.approx(0.0384, abs=0.0007)
     assert np.mean(found["released"]) == pytest.approx(0.0403, abs=0.0007)
     assert max(found["valid"]) == 0
     # and exceed the truth in practically every tight audit: 98 to 100 % of runs
-    laws, given = [oracle_distribution(GRR(4, 1.0), v) for v in (0, 1)], {"estimator": "printed"}
-    tight = [
-        audit_distributions(*laws, trials=10**6, alpha=0.05, seed=s, **given).epsilon_emp
-        for s in range(200)
-    ]
+    tight = values([oracle_distribution(GRR(4, 1.0), v) for v in (0, 1)], "printed", 200)
     assert np.mean(np.array(tight) > 1.0) > 0.97
 
 
@@ -266,17 +251,15 @@ def test_collapsing_sums_over_what_is_not_seen():
 
 def test_the_guess_is_that_of_ldp_auditor():
     for mechanism in (OUE(5, 1.5), THE(4, 0.7), SUE(3, 2.0)):
-        found = [
-            oracle_distribution(mechanism, value) @ guess_rates(mechanism.k, 1) for value in (1, 0)
-        ]
+        guess = guess_rates(mechanism.k, 1)
+        found = [oracle_distribution(mechanism, value) @ guess for value in (1, 0)]
         assert found == pytest.approx(Guess().rates(mechanism), abs=1e-12), mechanism
 
 
 def test_estimators_see_the_same_counts_and_seeds_do_not():
     m = PCKVUE(3, 2.0)
-    released, printed, valid = (
-        audit_kv(m, estimator=e)[0] for e in ("released", "printed", "valid")
-    )
+    names = "released", "printed", "valid"
+    released, printed, valid = (audit_kv(m, estimator=e)[0] for e in names)
     assert released.lower == printed.lower == valid.epsilon_emp
     assert printed.epsilon_emp <= released.epsilon_emp
     assert audit_kv(m, positions=(0, 1))[0] == audit_kv(m, positions=[0, 1])[0]

@@ -79,9 +79,8 @@ def test_the_law_at_positions_is_the_marginal_of_the_whole_law():
 def test_pckv_golden_values():
     ue = PCKVUE(4, 1.6, share=0.5)
     assert (ue.a, ue.b, 1 - ue.flip) == pytest.approx((0.5, 0.3827355, 0.6899745), abs=5e-8)
-    first, second = (
-        0.5 * ue.distribution([pair]) + 0.5 * ue.distribution([]) for pair in ((0, 1.0), (1, -1.0))
-    )
+    mixed = [0.5 * (ue.distribution([p]) + ue.distribution([])) for p in ((0, 1.0), (1, -1.0))]
+    first, second = mixed
     for record, one, two in (
         ((1, 0, 0, 0, 0), 0.03629320, 0.02250363), ((0, -1, 0, 0, 0), 0.02250363, 0.03629320),
         ((0, 0, 0, 0, 0), 0.07258639, 0.07258639), ((1, 0, 0, 0, 1), 0.01338938, 0.00911426),
@@ -98,10 +97,7 @@ def test_pckv_golden_values():
 def test_pckv_mixed_with_those_who_hold_nothing_has_its_closed_form():
     for epsilon in GRID:
         m = PCKVUE(4, epsilon, share=0.5)
-        laws = [
-            0.5 * m.distribution([pair]) + 0.5 * m.distribution([])
-            for pair in ((0, 1.0), (1, -1.0))
-        ]
+        laws = [0.5 * (m.distribution([p]) + m.distribution([])) for p in ((0, 1.0), (1, -1.0))]
         wanted = math.log(1 + 0.5 * math.expm1(epsilon / 2))
         assert np.log(laws[0] / laws[1]).max() == pytest.approx(wanted, rel=1e-12), m
 
@@ -110,9 +106,8 @@ def test_floor_division_never_sends_a_small_set():
     for cls in (PCKVUE, PCKVGRR):
         faulty = cls(3, 2.0, 2, eta="floor")
         assert (faulty.distribution([(0, 1.0)]) == faulty.distribution([])).all()
-        assert faulty.distribution(SETS[2]) == pytest.approx(
-            cls(3, 2.0, 2).distribution(SETS[2]), abs=1e-15
-        )
+        correct = cls(3, 2.0, 2).distribution(SETS[2])
+        assert faulty.distribution(SETS[2]) == pytest.approx(correct, abs=1e-15)
 
 
 def test_cpp_golden_values():
@@ -195,8 +190,7 @@ def test_cpp_frequencies_are_unbiased_and_means_are_drawn_to_the_middle():
     sets = KeyValues.of([[(0, 0.8)], [(1, -0.4)], [(0, 0.8)], []] * (n // 4), 2)
     for m in (CPPUE(2, 8.0, 4, 1), CPPGRR(2, 8.0, 4, 1), PrivKV(2, 8.0)):
         found = np.array([m.estimate(m.perturb(sets, rng([s, 6]))) for s in range(150)])
-        # users who look at a key are sampled: the ratio's variance is the stated one to relative
-        # order k / n
+        # users who look at a key are sampled: the variance is the stated one to order k / n
         assert estimation_p(found[:, 0], truth, m.variance(n, truth)) > P_MIN, m
         rate, means = m.key_rate(), found[:, 1]
         for key, (share, mean) in enumerate(((0.5, 0.8), (0.25, -0.4))):

@@ -45,19 +45,13 @@ def test_a_leak_is_found_and_said_with_few_reports(name, words):
 
 def test_what_was_found_is_declared_to_another_audit():
     client = leaks.audited(*leaks.fresh("missing clipping", 0))
-    planned = SequentialAudit(client, "learned", trials=1000)
-    run = planned.start(3)
+    run = SequentialAudit(client, "learned", trials=1000).start(3)
     run.go()
-    found = run.leading
-    fresh = SequentialAudit(client, found, trials=1000).run(seed=4)[0]
-    assert fresh.status == "violation" and fresh.event == found.words
+    fresh = SequentialAudit(client, run.leading, trials=1000).run(seed=4)[0]
+    assert fresh.status == "violation" and fresh.event == run.leading.words
 
 
 @pytest.mark.parametrize("name", leaks.sound())
 def test_a_client_that_keeps_its_claim_is_hardly_ever_accused(name):
-    function, values = leaks.sound()[name]
-    client = leaks.audited(function, values)
-    accused = [
-        audit(client, "learned", until="sure", trials=60, seed=seed).violated for seed in range(2)
-    ]
-    assert not all(accused)
+    client, given = leaks.audited(*leaks.sound()[name]), {"until": "sure", "trials": 60}
+    assert not all(audit(client, "learned", seed=seed, **given).violated for seed in range(2))

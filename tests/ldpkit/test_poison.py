@@ -5,33 +5,17 @@ import itertools
 import math
 
 import numpy as np
-from laws import P_MIN, binomial_p, chi_square_p, rng
+from laws import P_MIN, binomial_p, build, chi_square_p, rng
 from pytest import approx
 from scipy import stats
 
 from ldpkit.attacks import MaximalGain
-from ldpkit.mechanisms import (
-    AGM,
-    AGRR,
-    ALH,
-    ASS,
-    ATHE,
-    AUE,
-    BLH,
-    GRR,
-    LHO,
-    OLH,
-    OUE,
-    SHE,
-    SS,
-    SUE,
-    THE,
-)
+from ldpkit.mechanisms import AGM, ALH, ASS, ATHE, AUE, BLH, GRR, LHO, OLH, OUE, SHE, SS, SUE, THE
 from ldpkit.reports import hash_cell
 from ldpkit.reports.values import _fullest_cell
 
 N, K = 400, 12
-REPORTS = [GRR(K, 2.0), AGRR(K, 2.0, 0.01), SUE(K, 1.0), OUE(K, 1.0), THE(K, 2.0), AUE(K, 1.0, 0.8),
+REPORTS = [GRR(K, 2.0), build("AGRR", K, 2.0, 0.01), SUE(K, 1.0), OUE(K, 1.0), THE(K, 2.0), AUE(K, 1.0, 0.8),
     ATHE(K, 2.0, 0.6), ASS(K, 1.0, 2), ASS(K, 1.0, 4), ASS(K, 1.0, 7), SS(K, 0.1), BLH(K, 1.0), OLH(K, 2.0),
     ALH(K, 2.0, 5), LHO(K, 3)]  # fmt: skip
 
@@ -120,12 +104,8 @@ def test_the_search_finds_the_fullest_cell_of_all_seeds():
 
 
 def gain_variance(m, r, counts, fakes):
-    """Exact variance of one run's gain; every crafted report supports equally many targets, so the
-    genuine ones alone vary.
-
-    The gain is ``share / (p - q)`` times the difference of the mean number of supported targets,
-    fake less genuine.
-    """
+    """Exact variance of one run's gain, ``share / (p - q)`` times the mean number of targets that
+    fake reports support less that of genuine ones, which alone vary."""
     n = counts.sum()
     if m.report == "value":
         hit = np.array([m.p + (r - 1) * m.q if v < r else r * m.q for v in range(m.k)])
@@ -164,8 +144,7 @@ def test_simulated_gains_have_the_expected_mean_and_variance():
         assert 2 * stats.norm.sf(abs(z)) > P_MIN, (m, r)
         law, ratio = stats.chi2(runs - 1), (runs - 1) * apart.var(ddof=1) / variance
         assert 2 * min(law.cdf(ratio), law.sf(ratio)) > P_MIN, (m, r)
-    # the expected gain of a run is that of the attack when the counts fit: one user in a hundred
-    # holds a target
+    # if one user in a hundred holds a target, the expected gain of a run is that of the attack
     values, attack = np.repeat([0, 10, 11], [1, 50, 49]), MaximalGain(1 / 5, 10, 0.01)
     for m in (SUE(K, 1.0), GRR(K, 1.0), ASS(K, 1.0, 3)):
         assert attack.simulate(m, values, rng())[1] == approx(attack.expected(m), rel=1e-12)

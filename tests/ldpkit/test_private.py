@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from commands import python
 
 import ldpkit
 from ldpkit.testing import assert_private, plugin, private
@@ -82,12 +83,11 @@ def test_a_client_that_keeps_its_claim_passes_and_every_input_is_asked(count):
     assert not assert_private(answers(0.27), 0.5, inputs=[0, 1], **loose).violated
 
 
-def test_an_inconclusive_audit_fails_unless_it_may(count):
+def test_an_inconclusive_audit_fails_unless_it_may():
+    given = {"inputs": [0, 1], "seconds": float(AT_ONCE)}
     with pytest.raises(AssertionError, match="^Inconclusive: .* are needed"):
-        assert_private(answers(0.27), 1, inputs=[0, 1], seconds=float(AT_ONCE))
-    found = assert_private(
-        answers(0.27), 1, inputs=[0, 1], seconds=float(AT_ONCE), allow_inconclusive=True
-    )
+        assert_private(answers(0.27), 1, **given)
+    found = assert_private(answers(0.27), 1, allow_inconclusive=True, **given)
     assert found.status == "inconclusive"
 
 
@@ -103,20 +103,16 @@ def test_bad_parameters_are_named(given, message):
 
 
 def environment():
-    return os.environ | {
-        "PYTHONPATH": str(ROOT),
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    }
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return os.environ | {"PYTHONPATH": str(ROOT), "PATH": path}
 
 
 def pytest_in(folder, *options):
     """Run pytest in a folder, with this plugin alone."""
     plugins = "-m pytest -p no:cacheprovider -p ldpkit.testing.plugin".split()
     command = [sys.executable, *plugins, *options]
-    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    ended = subprocess.run(
-        command, cwd=folder, env=environment() | alone, text=True, capture_output=True
-    )
+    alone = environment() | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    ended = subprocess.run(command, cwd=folder, env=alone, text=True, capture_output=True)
     return ended.returncode, ended.stdout + ended.stderr
 
 
@@ -141,34 +137,27 @@ def test_pytest_starts_as_fast_with_the_plugin(project):
     assert named["entry-points"]["pytest11"] == {"ldpkit": "ldpkit.testing.plugin"}
     assert not any(wanted.startswith("pytest") for wanted in named["dependencies"])
     code = "import sys; before = set(sys.modules); import ldpkit.testing.plugin; print(*set(sys.modules) - before)"
-    new = subprocess.run(
-        [sys.executable, "-c", code], env=environment(), text=True, capture_output=True, check=True
-    ).stdout
     known = {"ldpkit", "typing", "_typing", "collections"}
-    assert {name.partition(".")[0] for name in new.split()} <= known
+    new = python(code, env=environment())[0].split()
+    assert {name.partition(".")[0] for name in new} <= known
 
 
 def test_the_steps_of_the_action_run(project):
     """Every line that is `run` in the action, with its own defaults but for packages and seconds."""
     action = yaml.safe_load((ROOT / "book/ci/action.yml").read_text())
-    inputs = {
-        name: entry.get("default", "ldpkit pytest") for name, entry in action["inputs"].items()
-    }
+    inputs = {name: e.get("default", "ldpkit pytest") for name, e in action["inputs"].items()}
     lines = [step for step in action["runs"]["steps"] if "run" in step]
     assert action["runs"]["using"] == "composite" and len(lines) == 2
     ends = []
     for step in lines:
-        given = {
-            name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda m: inputs[m[1]], value)
-            for name, value in step["env"].items()
-        }
+        pattern, given = r"\$\{\{ inputs\.(\w+) \}\}", step["env"].items()
+        given = {name: re.sub(pattern, lambda m: inputs[m[1]], value) for name, value in given}
         assert "${{" not in step["run"]  # what an input holds is never read as a program
-        alone = {"PIP_NO_INDEX": "1", "PYTEST_ADDOPTS": "-p no:cacheprovider"}
+        given |= {"PIP_NO_INDEX": "1", "PYTEST_ADDOPTS": "-p no:cacheprovider"}
+        own = environment() | given
         # as GitHub runs `shell: bash`
         command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-        ended = subprocess.run(
-            command, cwd=project, env=environment() | alone | given, text=True, capture_output=True
-        )
+        ended = subprocess.run(command, cwd=project, env=own, text=True, capture_output=True)
         ends.append((ended.returncode, ended.stdout + ended.stderr))
     assert ends[0][0] == 0 and "already satisfied: ldpkit" in ends[0][1], ends[0]
     status, said = ends[1]

@@ -49,6 +49,8 @@ def test_a_program_that_ends_is_started_again():
     assert [once(v) for v in (0, 1, 2, 1, 1)] == [0, 1, 2, 1, 1]
     whole = Program(python("sys.stdout.write(sys.stdin.readline().strip())"))  # no end of line
     assert whole(7) == 7 == whole(7)
+    program = Program(python("for line in sys.stdin: print(os.getpid(), flush=True)"))
+    assert len({program(value) for value in (0, 1, "x", 0)}) == 1  # it goes on
 
 
 @pytest.mark.parametrize(
@@ -65,13 +67,7 @@ def test_a_program_that_ends_is_started_again():
     ],
 )  # fmt: skip
 def test_what_a_program_does_wrong_is_said(code, message):
+    command = python(code) if code else "no-such-program"
     with pytest.raises(ClientError) as error:
-        Program(
-            python(code) if code else "no-such-program", limit=2 if "within" in message else 60
-        )(5)
+        Program(command, limit=2 if "within" in message else 60)(5)
     assert message in str(error.value)
-
-
-def test_one_process_answers_for_all_inputs():
-    program = Program(python("for line in sys.stdin: print(os.getpid(), flush=True)"))
-    assert len({program(value) for value in (0, 1, "x", 0)}) == 1

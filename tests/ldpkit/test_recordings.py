@@ -11,7 +11,6 @@ import pytest
 from pyarrow import parquet
 
 from ldpkit.auditors import audit
-from ldpkit.cli import main
 from ldpkit.mechanisms import ClientError, Program, recorded
 from ldpkit.sequential import Declared, SequentialAudit
 
@@ -35,14 +34,12 @@ def write(name, content):
     return name
 
 
-def refused(capsys, name, content, *more):
+def refused(call, name, content):
     """Audit one file against a good one, which is refused with status 2 and one line: return it."""
     write("good.jsonl", "0\n" * 50)
     line = "audit --report any --epsilon 1 --attack learned --until-sure --recordings"
-    with pytest.raises(SystemExit) as ended:
-        main([*line.split(), write(name, content), "good.jsonl", *more])
-    out, err = capsys.readouterr()
-    assert (ended.value.code, out, err.count("\n")) == (2, "", 1), err
+    status, out, err = call(f"{line} {write(name, content)} good.jsonl")
+    assert (status, out, err.count("\n")) == (2, "", 1), err
     return err.removeprefix("ldpkit: ").strip()
 
 
@@ -72,8 +69,8 @@ def refused(capsys, name, content, *more):
         ("a.parquet", "no table", "a.parquet is not a Parquet file"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_is_refused_with_its_line(capsys, name, content, message):
-    said, (begin, _, end) = refused(capsys, name, content), message.partition(" ... ")
+def test_what_cannot_be_read_is_refused_with_its_line(call, name, content, message):
+    said, (begin, _, end) = refused(call, name, content), message.partition(" ... ")
     assert said.startswith(begin) and end in said
 
 
@@ -98,14 +95,13 @@ def test_tables_of_other_columns_are_not_compared(first, second, wanted):
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 def test_one_file_is_not_two_recordings(link):
     link(write("a.jsonl", "1\n" * 20), "b.jsonl")
-    with pytest.raises(
-        ValueError, match="must be two files, got a.jsonl and b.jsonl, which are one file"
-    ):
+    message = "must be two files, got a.jsonl and b.jsonl, which are one file"
+    with pytest.raises(ValueError, match=message):
         recorded("a.jsonl", "b.jsonl", "any", 1.0)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
-def test_a_line_without_an_end_is_not_read_into_memory(capsys, name):
+def test_a_line_without_an_end_is_not_read_into_memory(name):
     write(name, "")
     os.truncate(name, 2**33)  # a file of holes: nothing of it lies on the disk
     write("good.jsonl", "0\n" * 50)
@@ -113,11 +109,9 @@ def test_a_line_without_an_end_is_not_read_into_memory(capsys, name):
         audit(recorded(name, "good.jsonl", "any", 1.0), LEAK, until="sure")
 
 
-def test_sixty_four_levels_are_read(capsys):
-    write("a.jsonl", f"{'[' * 64}{']' * 64}\n" * 30)
-    write("b.jsonl", "1\n" * 30)
-    result = audit(recorded("a.jsonl", "b.jsonl", "any", 1.0), LEAK, until="sure")
-    assert result.violated
+def test_sixty_four_levels_are_read():
+    names = write("a.jsonl", f"{'[' * 64}{']' * 64}\n" * 30), write("b.jsonl", "1\n" * 30)
+    assert audit(recorded(*names, "any", 1.0), LEAK, until="sure").violated
 
 
 @pytest.mark.parametrize("name, content, place", [
@@ -196,8 +190,8 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_a_small_file_of_parquet_that_would_fill_the_memory_is_refused(capsys, bomb):
-    message = refused(capsys, "a.parquet", [("y", BOMBS[bomb]())])
+def test_a_small_file_of_parquet_that_would_fill_the_memory_is_refused(call, bomb):
+    message = refused(call, "a.parquet", [("y", BOMBS[bomb]())])
     assert os.path.getsize("a.parquet") < 10_000
     assert message.startswith("a.parquet may hold rows of ")
     assert message.endswith("at most 67,108,864 are read at once: write it with smaller row groups")
@@ -205,10 +199,8 @@ def test_a_small_file_of_parquet_that_would_fill_the_memory_is_refused(capsys, b
 
 def test_a_long_text_that_is_repeated_is_read_a_few_rows_at_a_time():
     """A dictionary of one text of 900 kB and 4,000 rows: as text they would be 3.6 GB."""
-    texts = pa.DictionaryArray.from_arrays(
-        pa.array([0] * 4000, pa.int32()), pa.array(["x" * 900_000])
-    )
-    write("a.parquet", [("y", texts)])
+    places, long = pa.array([0] * 4000, pa.int32()), pa.array(["x" * 900_000])
+    write("a.parquet", [("y", pa.DictionaryArray.from_arrays(places, long))])
     write("b.parquet", [("y", [1] * 4000)])
     made = recorded("a.parquet", "b.parquet", "any", 1.0)
     before = pa.total_allocated_bytes()
@@ -217,18 +209,13 @@ def test_a_long_text_that_is_repeated_is_read_a_few_rows_at_a_time():
     assert (pa.default_memory_pool().max_memory() or 0) <= max(peak, before + 2**28)
 
 
-def test_reports_of_a_program_and_inputs_are_read_as_recordings_are(capsys):
+def test_reports_of_a_program_and_inputs_are_read_as_recordings_are(call):
     with pytest.raises(ClientError, match="one report a line as JSON, .*\\(key 'a' is given twice"):
         Program(["sh", "-c", """while read x; do echo '{"a": 1, "a": 0}'; done"""])(1)
     line = "audit --command cat --report any --epsilon 1 --attack learned --until-sure --inputs"
-    for inputs, why in (
-        ('[{"a": 1, "a": 2}, 1]', "key 'a' is given twice"),
-        ("[" * 5000, "64 levels"),
-    ):
-        with pytest.raises(SystemExit) as ended:
-            main([*line.split(), inputs])
-        err = capsys.readouterr().err
-        assert ended.value.code == 2 and err.count("\n") == 1 and why in err
+    for inputs, why in ('[{"a":1,"a":2},1]', "key 'a' is given twice"), ("[" * 5000, "64 levels"):
+        status, out, err = call(f"{line} {inputs}")
+        assert (status, out, err.count("\n")) == (2, "", 1) and why in err
 
 
 def test_columns_and_keys_without_number_are_looked_through_once():

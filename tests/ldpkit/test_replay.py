@@ -35,24 +35,16 @@ def law(ways):
     return out
 
 
-# --- the table of the specification ---------------------------------------------------------------
-
 OTHER = math.log(KEEP + (1 - KEEP) / K) - math.log((1 - KEEP) / K)
+SYSTEM = math.log((0.405 + 0.595 / K) / (0.595 / K))
+SEEDED = (1, math.inf, ["violation"])
 TABLE = {
-    "good": (5, 1.0, []),
-    "imported_early": (5, 1.0, []),
-    "any_other": (6, OTHER, []),
-    "two_values": (8, math.log(4) + 1, []),
-    "one_in_a_million": (6, math.inf, []),
-    "bits": (32, 1.0, []),
-    "system": (3380, math.log((0.405 + 0.595 / K) / (0.595 / K)), []),
-    "seeded": (1, 0.0, ["constant", "defect"]),
-    "seeded_globally": (1, math.inf, ["violation"]),
-    "seeded_by_value": (1, math.inf, ["violation"]),
-    "unnoised": (1, math.inf, ["violation"]),
-    "lazy": (None, math.inf, ["draws"]),
-    "shy": (5, 1.0, ["draws"]),
-}
+    "good": (5, 1.0, []), "imported_early": (5, 1.0, []), "any_other": (6, OTHER, []),
+    "two_values": (8, math.log(4) + 1, []), "one_in_a_million": (6, math.inf, []),
+    "bits": (32, 1.0, []), "system": (3380, SYSTEM, []), "seeded": (1, 0.0, ["constant", "defect"]),
+    "seeded_globally": SEEDED, "seeded_by_value": SEEDED, "unnoised": SEEDED,
+    "lazy": (None, math.inf, ["draws"]), "shy": (5, 1.0, ["draws"]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -67,19 +59,12 @@ def test_the_exact_loss_and_the_findings(name):
     assert result.status == ("violation" if loss > EPS + 1e-9 else "none found")
 
 
-HANDED = {
-    "clock": ("repeat itself", "unknown"),
-    "hour": ("repeat itself", "unknown"),
-    "noise": ("arithmetic: repr of (0 + random())", None),
-    "laplace": ("laplace has no finite range", None),
-    "held": ("repeat itself", "unknown"),
+HANDED = dict.fromkeys(["clock", "hour", "held", "remembers"], ("repeat itself", "unknown")) | {
+    "noise": ("arithmetic: repr of (0 + random())", None), "copied": ("__reduce_ex__", None),
+    "laplace": ("laplace has no finite range", None), "loops": ("needs more than", None),
+    "draws_and_remembers": ("may remember", None), "swallows": ("arithmetic: float", None),
     "rarely_held": ("repeat itself", None),  # the tapes do not come this way
-    "remembers": ("repeat itself", "unknown"),
-    "draws_and_remembers": ("may remember", None),
-    "swallows": ("arithmetic: float", None),
-    "copied": ("__reduce_ex__", None),
-    "loops": ("needs more than", None),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HANDED)
@@ -92,9 +77,6 @@ def test_a_client_that_cannot_be_exact_is_handed_over(name):
     assert result.status == "not exact" and math.isnan(result.loss) and not result.ways
     assert kind is None or [one.kind for one in result.findings] == [kind]
     assert "ldpkit audit" in result.verdict
-
-
-# --- known distributions --------------------------------------------------------------------------
 
 
 def grr(v):
@@ -151,9 +133,8 @@ def test_the_curve_has_all_reports_by_falling_ratio_and_delta_allows_the_first()
     assert [math.fsum(column) for column in list(zip(*curve))[1:]] == pytest.approx([1, 1])
     ratios = [one / two if two else math.inf for _, one, two in curve]
     assert ratios == sorted(ratios, reverse=True)
-    assert result.leading()[0] == (
-        'for 0, with probability 1e-06: when random() < 1e-06: {"clear": 0} is sent'
-    )
+    leading = 'for 0, with probability 1e-06: when random() < 1e-06: {"clear": 0} is sent'
+    assert result.leading()[0] == leading
     kept = found("one_in_a_million", delta=1e-6)  # which allows the rare leak
     assert kept.status == "none found" and kept.loss == pytest.approx(1, abs=1e-5)
     assert found("one_in_a_million", delta=0.9e-6).loss == math.inf
@@ -257,9 +238,6 @@ def test_a_large_epsilon_needs_more_calls_than_the_budget():
     assert exact_client(clients.good, 9.0, inputs=[0, 1], ways=1000).status == "none found"
 
 
-# --- everything is put back -----------------------------------------------------------------------
-
-
 def places():
     rng = vars(random.Random), vars(random.SystemRandom), vars(np.random), vars(clients)
     names = [dict(space) for space in rng]
@@ -323,9 +301,6 @@ def test_another_thread_is_refused():
     assert len(refused) == 1 and "nested" in refused[0]
 
 
-# --- the same coins -------------------------------------------------------------------------------
-
-
 @apart
 def test_other_threads_keep_their_clocks_and_coins():
     """A notebook sends what was printed from a thread of its own, which asks for time and names."""
@@ -368,9 +343,6 @@ def test_a_seed_is_named():
     assert ("violation", "1: random.seed(5) whatever the coins") in kinds
     text = " ".join(one.text for one in replay(clients.seeded_globally, [0, 1]))
     assert "numpy.random.seed(7)" in text and "random.seed('seven')" in text
-
-
-# --- the command ----------------------------------------------------------------------------------
 
 
 def command(client, *more):

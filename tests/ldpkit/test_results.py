@@ -68,10 +68,8 @@ def test_a_client_without_options_is_audited_until_sure():
     assert isinstance(result, SequentialResult) and result.violated and result.attack == "learned"
     counted = audit(client(values=None, k=2), trials=1000)  # inputs are 0 and 1 in both
     assert (counted.e_value, counted.asked) == (result.e_value, result.asked)
-    assert not isinstance(
-        audit(client(values=None, k=2, report="value"), trials=10), SequentialResult
-    )
-    assert not isinstance(audit(GRR(2, 1.0), trials=10), SequentialResult)
+    for other in (client(values=None, k=2, report="value"), GRR(2, 1.0)):
+        assert not isinstance(audit(other, trials=10), SequentialResult)
     with pytest.raises(ValueError, match="attack guess cannot read the any reports"):
         audit(client(), "guess")
 
@@ -80,10 +78,6 @@ def test_a_client_without_options_is_audited_until_sure():
 def test_a_wrong_word_gets_the_nearest_right_one(given):
     with pytest.raises(ValueError, match=r"option must be one of .*; did you mean 'trials'\?"):
         audit(GRR(2, 1.0), trails=10, **given)
-    with pytest.raises(ValueError, match="did you mean 'sure'"):
-        audit(GRR(2, 1.0), until="sur")
-    with pytest.raises(ValueError, match="did you mean 'bits'"):
-        client(values=None, k=2, report="bit")
 
 
 def test_whole_numbers_may_be_floats():

@@ -48,11 +48,8 @@ def test_flags_are_the_same_in_any_company(reports, cut):
         screens.append(counts)
     sides = np.zeros(len(reports), np.int64)
     together = screens[0].see(read(reports), sides)
-    parts = [
-        screens[1].see(read(part), sides[: len(part)])
-        for part in (reports[:cut], reports[cut:])
-        if part
-    ]
+    parts = [part for part in (reports[:cut], reports[cut:]) if part]
+    parts = [screens[1].see(read(part), sides[: len(part)]) for part in parts]
     assert together.any() and (together == np.concatenate(parts)).all()
 
 
@@ -60,11 +57,8 @@ def test_counts_are_those_of_the_reports():
     reports = [[3, -1], [2, 0.5], [3], [], [None, True]]
     counts, _ = counted((reports, reports[:2]))
     slot = {int(path): i for i, path in enumerate(counts.paths.hashes[: counts.paths.used[0]])}
-    named = {
-        name: slot[path]
-        for path, name in counting.read([[3, -1]], named=True).names.items()
-        if path in slot
-    }
+    names = counting.read([[3, -1]], named=True).names.items()
+    named = {name: slot[path] for path, name in names if path in slot}
     first = counts.paths.counts[named["entry 1"], 0]
     assert first[:, tallies.PRESENT].tolist() == [3, 2]
     assert first[:, :3].tolist() == [[2, 3, 0], [1, 2, 0]]  # digits of 3, 2, 3
@@ -80,11 +74,8 @@ def test_a_category_is_counted_once_a_report_from_its_second_time_on():
         ([7, 7, 7], "an entry of the report is 7", [9, 0]), ([7, 7, 7], "entry 2 is 7", [8, 0]),
         (["7"], "entry 1 is '7'", [0, 1]), ("once", "the text is 'once'", []),
     ):  # fmt: skip
-        key = next(
-            key
-            for key, words in counting.read([report], named=True).events.items()
-            if words == said
-        )
+        events = counting.read([report], named=True).events.items()
+        key = next(key for key, words in events if words == said)
         assert counts.table.counts[counts.table.keys == key, 0].ravel().tolist() == hits
 
 
@@ -95,9 +86,8 @@ def test_the_stake_is_the_best(delta, p, q, epsilon):
     grown = math.exp(epsilon)
 
     def won(bet):
-        return (p * math.log1p(bet) + q * math.log1p(-grown * bet)) / 2 - math.log1p(
-            bet * delta / 2
-        )
+        paid = math.log1p(bet * delta / 2)
+        return (p * math.log1p(bet) + q * math.log1p(-grown * bet)) / 2 - paid
 
     tried = max(won(bet) for bet in np.linspace(0, MOST / grown, 300))
     found = stake(p, q, grown, delta, 1.0)
@@ -135,10 +125,8 @@ def test_a_rare_event_is_ranked_among_the_rare():
 
 
 def test_a_threshold_keeps_its_value_when_lines_are_cut_anew():
-    counts, (past, *_) = counted(
-        ([0.1 * i for i in range(20)], [5 + 0.1 * i for i in range(20)]),
-        *[([0.5] * 20, [6.5] * 20)] * 2,
-    )
+    low, later = [0.1 * i for i in range(20)], ([0.5] * 20, [6.5] * 20)
+    counts, (past, *_) = counted((low, [5 + x for x in low]), later, later)
     above = next(row for row in best(past, 1) if row[1] == tallies.ABOVE)
     counts.choose([np.append(above, [1, 2])])
     edges = counts.paths.edges.copy()
@@ -185,9 +173,3 @@ def test_two_columns_that_agree_are_found():
     assert flags[:60].tolist() == [[1, 0]] * 60
     assert flags[60:, 0].tolist() == [report[20] == report[3] for report in second]
     assert (flags[60:].sum(axis=1) == 1).all()
-
-
-def test_tables_keep_the_layout_for_which_the_kernels_are_compiled():
-    counts, (past, *_) = counted(([0.25, 1.0] * 9, [0.75] * 9))
-    counts.choose([np.append(row, [0, 0]) for row in best(past, 0)[:2]])
-    assert all(table.flags.c_contiguous for table in counts.paths)

@@ -120,14 +120,6 @@ def test_wealth_is_that_of_the_bets():
     assert wealth.refuted and wealth.lower >= 1.0
 
 
-def test_the_grid_holds_the_claim():
-    for claim in (0.05, 1.0, 3.7, 30.0):
-        values = grid(claim)
-        assert values[0] == 0 and np.isclose(values, claim, rtol=1e-12).sum() == 1
-        assert np.diff(values).max() <= 0.02 + 1e-12
-    assert grid(math.inf)[-1] > 10
-
-
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_a_bound_is_wrong_as_rarely_as_promised(delta):
     """An event on the edge of the claim: 600 audits of 2,000 pairs with alpha = .05, watched all
@@ -257,11 +249,9 @@ def test_a_state_is_of_use_to_its_own_audit_only(tmp_path):
     state = json.loads(json.dumps(run.state()))
     own = leaking(claim=0.5)
     for name, target, attack, given in [
-        ("epsilon", leaking(claim=1.5), "tight", {}),
-        ("alpha", own, "tight", {"alpha": 0.05}),
+        ("epsilon", leaking(claim=1.5), "tight", {}), ("alpha", own, "tight", {"alpha": 0.05}),
         ("delta", own, "tight", {"delta": 0.1}), ("curve", own, "learned", {"curve": gdp(1.1)}),
-        ("inputs", own, "tight", {"pair": (3, 4)}),
-        ("attack", own, "guess", {}),
+        ("inputs", own, "tight", {"pair": (3, 4)}), ("attack", own, "guess", {}),
         ("arguments", leaking(epsilon=3.0, claim=0.5), "tight", {}),
         ("client", Client(clear, 10, "bits", 0.5), "tight", {}),
         ("object", Client(OUE(10, 2.0).perturb, 10, "bits", 0.5), "tight", {}),

@@ -10,7 +10,7 @@ import scipy
 from edges import at_the_edge, every_round
 from entry_clients import CLEAR, CORRECT, rarely, shares
 
-from ldpkit.sequential import Screen, block_end, read, screen
+from ldpkit.sequential import Screen, read, screen
 from ldpkit.sequential.screen import PRIOR, STRATEGIES, Stakes, play
 
 GOAL = math.log(100)
@@ -51,8 +51,8 @@ def words(bets):
     st.sampled_from(["coins", "product", "mean"]), st.integers(0, 2**32), st.booleans(),
 )  # fmt: skip
 def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, k, rule, seed, adapt):
-    """The mean factor of a round, and that of a second one given the first, by the compiled kernel: reports are
-    sets of questions, of random laws whose mixtures are at the edge of the claim."""
+    """The mean factor of a round, and of a second one given the first, by the compiled kernel:
+    reports are sets of questions, and mixtures of their laws are at the edge of the claim."""
     rng, grown = np.random.default_rng(seed), np.array([math.exp(epsilon)])
     shown = rng.random((3, k)) < 0.6  # which sets three possible reports are in
     one, other = at_the_edge(rng, grown[0], delta)
@@ -136,6 +136,7 @@ def test_all_claims_of_a_grid_are_bet_against_at_once():
         bets.keep()
         assert seen.size == sides.size and seen[-1] == pytest.approx(bets.log[3])
         assert np.exp(bets.shares).sum(axis=0) == pytest.approx(1)  # a block has ended
+    assert PRIOR.sum() == pytest.approx(1) and len(STRATEGIES) == PRIOR.size
     (begin, wealth), gained = before[-1], bets.log - before[-1][1]
     # a report wins ln(1 + .98/E): far more than a floating-point number holds
     wanted = (bets.rounds - begin) * np.log1p(0.98 * np.exp(-grid))
@@ -173,11 +174,3 @@ def test_one_input_of_many_is_found(k):
         bets.bet(sides.size)
         bets.keep()
     assert bets.rounds < 60 * k and (bets.leader(0)[1][:, -2] == k - 1).any()
-
-
-def test_blocks_grow_by_half_up_to_a_bound():
-    ends = [0]
-    while len(ends) < 30:
-        ends.append(block_end(ends[-1]))
-    assert ends[1:6] == [16, 24, 36, 54, 81] and ends[-1] - ends[-2] == 4096
-    assert PRIOR.sum() == pytest.approx(1) and len(STRATEGIES) == PRIOR.size

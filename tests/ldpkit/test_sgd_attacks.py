@@ -16,13 +16,7 @@ from ldpbook import datasets, nets
 from ldpbook.nets import benign, collude, gradient_flip, label_flip
 from ldpkit.attacks.gradient import RULES, Pairs, dummy
 from ldpkit.auditors import audit_gradient, gradient
-from ldpkit.auditors.gradient import (
-    epsilon_from_errors,
-    lower_pooled,
-    lower_sides,
-    plugin_expectation,
-    pooled,
-)
+from ldpkit.auditors.gradient import epsilon_from_errors, lower_pooled, plugin_expectation
 from ldpkit.mechanisms import GRADIENT, LDPSGD, PrivUnit
 from ldpkit.rng import generator
 
@@ -215,8 +209,7 @@ def test_training_learns_with_and_without_noise():
         net, given = nets.mlp([64, 10], rng(1)), {"mechanism": mechanism} if mechanism else {}
         nets.train(net, x[:1400], y[:1400], rounds=300, lr=lr, rng=rng(2), **given)
         accuracy.append(net.accuracy(x[1400:], y[1400:]))
-    # over seeds of the noise the last has mean 0.67 and deviation 0.045, whatever draws the
-    # normals: five deviations
+    # over seeds of the noise the last has mean 0.67 and deviation 0.045: five deviations
     assert accuracy[0] > 0.85 and 0.15 < accuracy[1] < accuracy[2] - 0.1
     assert accuracy[2] > 0.67 - 5 * 0.045
     # a round is one step along the mean, and the server may shorten it
@@ -261,14 +254,16 @@ def test_point_estimates_and_printed_bounds():
     assert epsilon_from_errors(0.0, 0.2) == math.inf and epsilon_from_errors(0.5, 0.5) == 0
     # always the same answer
     assert epsilon_from_errors(0.0, 1.0) == epsilon_from_errors(1.0, 0.0) == 0
-    assert pooled(0, 1000) == approx(math.log(2001)) and math.isfinite(pooled(1000, 1000))
+    assert gradient.pooled(0, 1000) == approx(math.log(2001))
+    assert math.isfinite(gradient.pooled(1000, 1000))
     errors = stats.binom(1000, 1 / (1 + math.exp(4)))
-    assert sum(errors.pmf(x) * pooled(x, 1000) for x in range(1001)) == approx(4.0001, abs=5e-4)
+    mean = sum(errors.pmf(x) * gradient.pooled(x, 1000) for x in range(1001))
+    assert mean == approx(4.0001, abs=5e-4)
     # the paper's bound is two-sided: at 0.025
-    rows = [(lower_pooled, 9, 500, 0.05, 3.601), (lower_sides, 9, 500, 0.05, 3.350),
+    rows = [(lower_pooled, 9, 500, 0.05, 3.601), (gradient.lower_sides, 9, 500, 0.05, 3.350),
             (lower_pooled, 0, 500, 0.05, 5.809), (lower_pooled, 0, 500_000, 0.05, 12.718),
-            (lower_pooled, 0, 500_000, 0.025, 12.510), (lower_sides, 0, 500, 0.05, 4.906),
-            (lower_sides, 0, 500_000, 0.05, 11.817)]  # fmt: skip
+            (lower_pooled, 0, 500_000, 0.025, 12.510), (gradient.lower_sides, 0, 500, 0.05, 4.906),
+            (gradient.lower_sides, 0, 500_000, 0.05, 11.817)]  # fmt: skip
     for bound, wrong, n, tail, printed in rows:
         assert bound(wrong, wrong, n, tail) == approx(printed, abs=5e-4), (bound, wrong, n, tail)
     assert lower_pooled(0, 0, 500, 0.025) == approx(5.6006, abs=5e-5)
@@ -276,7 +271,7 @@ def test_point_estimates_and_printed_bounds():
     for delta in (1e-3, 0.1):  # ln((1 - delta - u) / u)
         upper = 1 / (1 + math.exp(lower_pooled(9, 9, 500, 0.05)))
         assert lower_pooled(9, 9, 500, 0.05, delta) == approx(math.log((1 - delta - upper) / upper))
-        assert lower_sides(9, 9, 500, 0.05, delta) < lower_sides(9, 9, 500, 0.05)
+        assert gradient.lower_sides(9, 9, 500, 0.05, delta) < gradient.lower_sides(9, 9, 500, 0.05)
 
 
 @pytest.mark.parametrize("epsilon", GRID)

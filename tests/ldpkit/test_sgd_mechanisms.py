@@ -84,11 +84,8 @@ def test_parameters_of_privunit_are_those_of_ldp_sgd_for_half_a_cap_and_the_publ
         log = a * math.log1p(-(m.gamma**2)) - (d - 2) * math.log(2) - math.log(d - 1)
         front = math.exp(log - special.betaln(a, a))
         assert m.m == approx(front * (m.p / (1 - upper) - (1 - m.p) / upper), rel=1e-9)
-    for mechanism, d, gamma in [
-        (PrivUnit, 10, -0.1),
-        (PrivUnitG, 10, math.nan),
-        (PrivUnit, 10**6, 0.9),
-    ]:
+    wrong = (PrivUnit, 10, -0.1), (PrivUnitG, 10, math.nan), (PrivUnit, 10**6, 0.9)
+    for mechanism, d, gamma in wrong:
         with pytest.raises(ValueError, match="gamma must"):
             mechanism(d, 1.0, 1.0, gamma)
     assert LDPSGD(5, 1, 2).parameters == {"d": 5, "epsilon": 1.0, "clip": 2.0}
@@ -130,10 +127,8 @@ def test_the_generator_is_xoshiro256_plus_plus():
 
 def test_the_ziggurat_has_layers_of_one_area_and_draws_into_every_corner():
     """Chi-square over cells that end at every edge of a layer and in the tail; 20 million draws."""
-    for law, mass, layers in (
-        (stats.norm, math.sqrt(2 * math.pi), _NORMAL),
-        (stats.laplace, 2, _LAPLACE),
-    ):
+    laws = (stats.norm, math.sqrt(2 * math.pi), _NORMAL), (stats.laplace, 2, _LAPLACE)
+    for law, mass, layers in laws:
         assert len(layers) == 257 and (np.diff(layers) < 0).all() and layers[-1] == 0, law
         heights = law.pdf(layers) * mass
         lowest = layers[1] * heights[1] + mass * law.sf(layers[1])
@@ -176,10 +171,8 @@ def test_density_of_the_cosine():
     for theta, mechanism in itertools.product([0.0, 1.0, math.pi], [LDPSGD, PrivUnit]):
         m, rho, (one, two) = mechanism(20, 4.0), 0.7, pair(20, theta)
         other = m.perturb(np.tile(one * rho, (N, 1)), rng(7)) @ two
-        values, parts = (
-            m.density(grid, rho, theta),
-            [slice(200 * i, 200 * i + 201) for i in range(24)],
-        )
+        values = m.density(grid, rho, theta)
+        parts = [slice(200 * i, 200 * i + 201) for i in range(24)]
         mass = np.array([integrate.simpson(values[part], x=grid[part]) for part in parts])
         # the density jumps at the cap's edges, within one bin: allow half a grid step of its height
         whole = integrate.trapezoid(m.density(everywhere, rho, theta), everywhere)

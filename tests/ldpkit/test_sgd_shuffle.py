@@ -17,20 +17,11 @@ from pytest import approx
 from scipy import stats
 
 from ldpkit.attacks.gradient import dummy
-from ldpkit.auditors import audit_gradient, audit_shuffle
-from ldpkit.auditors.shuffle import (
-    _count,
-    blanket_delta,
-    closed_bound,
-    pair_delta,
-    pmfs,
-    solve,
-    threshold_rates,
-)
+from ldpkit.auditors import audit_gradient, audit_shuffle, shuffle
+from ldpkit.auditors.shuffle import blanket_delta, pair_delta, pmfs, solve, threshold_rates
 from ldpkit.mechanisms import LDPSGD
 
-# eps0, n, Eq. 1, FPR, FNR, plug-in, mean of one run, tight, numerical, numerical of 2021, half of
-# the others flipped
+# eps0, n, Eq. 1, FPR, FNR, plug-in, mean of a run, tight, numerical, that of 2021, half flipped
 TABLE = [(1, 432, 0.6737, 0.48294, 0.49706, 0.0406, 0.042, 0.2034, 0.2333, 0.2868, 0.1885),
     (1, 1000, 0.4876, 0.51037, 0.47649, 0.0272, 0.028, 0.1266, 0.1487, 0.1824, 0.1208),
     (2, 974, 0.9498, 0.47937, 0.49059, 0.0608, 0.062, 0.3287, 0.4029, 0.5538, 0.2898),
@@ -45,7 +36,8 @@ def test_exact_columns_of_table_3():
     for row in TABLE:
         epsilon, n, closed, fpr, fnr, plugin, mean, tight, upper, old, half = row
         result = audit_shuffle(epsilon, n, DELTA)
-        assert result.claim == closed_bound(n, epsilon, DELTA) == approx(closed, abs=UNIT), row
+        bound = shuffle.closed_bound(n, epsilon, DELTA)
+        assert result.claim == bound == approx(closed, abs=UNIT), row
         assert threshold_rates(n, epsilon) == approx((fpr, fnr), abs=5.01e-6), row
         assert result.limit == approx(plugin, abs=UNIT), row
         assert result.exact == approx(mean, abs=1.1e-3), row
@@ -53,9 +45,8 @@ def test_exact_columns_of_table_3():
         assert result.estimates["tight"] == approx(tight, abs=UNIT), row
         assert result.estimates["upper"] == approx(upper, abs=UNIT), row
         p, k = 1 / (1 + math.exp(-epsilon)), (n - 1) // 2
-        laws = [
-            stats.binom.pmf(np.arange(m + 1), m, rate) for m, rate in ((n - 1 - k, p), (k, 1 - p))
-        ]
+        halves = (n - 1 - k, p), (k, 1 - p)
+        laws = [stats.binom.pmf(np.arange(m + 1), m, rate) for m, rate in halves]
         bounds = (lambda e: blanket_delta(n, epsilon, e, math.exp(-epsilon)), old, UNIT), (
             lambda e: pair_delta(n, epsilon, e, np.convolve(*laws)), half, 1.01e-4)  # fmt: skip
         for delta_at, printed, last in bounds:
@@ -118,7 +109,7 @@ def test_counts_follow_the_exact_rates():
         assert one == two, faithful
     # real batches differ in one report: at a budget of 20 it leans away with probability 2e-9
     for changed, leaning in ((False, 5), (True, 4)):
-        found = _count(LDPSGD(8, 20.0), 5, changed, 200, np.random.default_rng(1))
+        found = shuffle._count(LDPSGD(8, 20.0), 5, changed, 200, np.random.default_rng(1))
         assert found.tolist() == [leaning] * 200, changed
 
 
@@ -170,9 +161,8 @@ def test_a_file_that_holds_no_pairs_is_refused(call, tmp_path):
         (tmp_path / name).write_bytes(content)
     os.mkfifo(tmp_path / "pipe")
     line = f"audit-gradient --epsilon 1 --adversary file --pairs {tmp_path}"
-    assert (
-        refused(call, [(f"{line}/{name}", "") for name in [*contents, "pipe", "missing", ""]]) == []
-    )
+    names = [*contents, "pipe", "missing", ""]
+    assert refused(call, [(f"{line}/{name}", "") for name in names]) == []
 
 
 def test_a_grid_notices_that_its_file_of_pairs_was_edited(call, tmp_path, monkeypatch):

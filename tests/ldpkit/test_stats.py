@@ -45,12 +45,8 @@ def test_clopper_pearson_at_no_and_at_every_success():
 
 
 def test_quantiles_of_the_beta_law_equal_those_of_forty_digits():
-    """`tests/data/beta_quantiles.csv`: the density integrated by Gauss-Legendre panels with mpmath,
-    and Newton's method.
-
-    ``lower`` is the quantile of Beta(a, b), ``beyond`` its distance from 1: the upper quantile of
-    Beta(b, a). One part in 10^12 is what the bounds promise; the numbers agree ten times better.
-    """
+    """Those of Beta(a, b), and their distances from 1, were found by Gauss-Legendre panels and
+    Newton's method with mpmath. Bounds promise 1e-12; the numbers agree ten times better."""
     rows = [[float(v) for v in row.values()] for row in table("beta_quantiles")]
     assert len(rows) > 180
     for a, b, tail, lower, beyond in rows:
@@ -119,8 +115,7 @@ def test_the_expected_statistic_equals_the_oracle():
             assert value == approx(printed, abs=0.5001 * unit(printed, digits)), row
     assert len(table("tight")) == 569
     for row in table("tight")[::2]:
-        # the table's rates have eight digits, too few at epsilon = 10: the rates come from the
-        # mechanism's law
+        # the mechanism's rates, because the table's eight digits are too few at epsilon = 10
         rates = attacks.make("tight").rates(mechanism_of(row))
         mean, _ = stats.expected_epsilon(*rates, TRIALS, float(row["delta"]), tail=TAIL)
         printed = float(row["eps_emp_mean_T1e6"])

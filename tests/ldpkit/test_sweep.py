@@ -5,7 +5,6 @@ import itertools
 import linecache
 import os
 import random
-import subprocess
 import sys
 import types
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
@@ -15,17 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.linalg  # noqa: F401  brings the last of the libraries with threads
-from sweep_cells import (
-    fragile,
-    interrupting,
-    reversed_several,
-    several,
-    square,
-    stuck,
-    threads,
-    unplain,
-    version_of_toy,
-)
+from commands import python
+from sweep_cells import backwards, fragile, interrupting, of_toy, several, square, stuck, threads
 from threadpoolctl import threadpool_limits
 
 from ldpkit import digests, executors
@@ -112,7 +102,7 @@ def test_a_cell_does_not_depend_on_the_rest_of_the_grid():
     twice = sweep(square, {"x": [7, 7]}, seed=1, workers=2)
     assert twice.iloc[0].tolist() == twice.iloc[1].tolist()
     with pytest.raises(RuntimeError, match="cell {} failed: TypeError: cells and results must"):
-        one(unplain, [{}])
+        one(lambda seed: {"value": object()}, [{}])
     with pytest.raises(TypeError, match="must be plain"):
         one(square, {"x": [object()]})
 
@@ -299,13 +289,9 @@ def edited(monkeypatch):
 def test_the_store_tells_functions_and_their_sources_apart(tmp_path, edited):
     """It does not believe results of a function edited since in its notebook."""
     for factor in (1, 2):
-        assert one(edited(factor), {"x": [1, 2]}, store=tmp_path)["y"].tolist() == [
-            factor,
-            2 * factor,
-        ]
-    found = [
-        one(func, {"n": [1, 2]}, store=tmp_path).to_csv() for func in (several, reversed_several)
-    ]
+        found = one(edited(factor), {"x": [1, 2]}, store=tmp_path)
+        assert found["y"].tolist() == [factor, 2 * factor]
+    found = [one(func, {"n": [1, 2]}, store=tmp_path).to_csv() for func in (several, backwards)]
     assert found[0] != found[1]
     names = [path.name.split("-") for path in tmp_path.iterdir()]
     assert len({name for name, _, _ in names}) == 3 and len({tuple(n[:2]) for n in names}) == 4
@@ -331,7 +317,7 @@ def test_isolated_pools_import_each_their_own_version_of_a_package(tmp_path, mon
     one, two = tmp_path / "1", tmp_path / "2"
     for folders, version in (([one], "1"), ([two, one], "2"), ([os.curdir], "1")):
         with isolated(*folders, workers=1) as pool:
-            found = sweep(version_of_toy, [{}], seed=1, executor=pool)
+            found = sweep(of_toy, [{}], seed=1, executor=pool)
         assert found["version"].tolist() == [version], folders
         assert Path(found["file"][0]) == (tmp_path / version / "toy.py").resolve(), folders
     assert "toy" not in sys.modules
@@ -359,9 +345,7 @@ def test_a_notebook_shows_progress_unless_its_runner_wants_none(switch, shown, m
 
 def test_progress_is_silent_where_nobody_watches():
     """Standard error is a pipe; that a kernel's library is loaded makes it no notebook."""
-    command = [sys.executable, "-c", "import ipykernel\n" + BAR]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stderr == "" and done.stdout == ""
+    assert python("import ipykernel\n" + BAR) == ("", "")
 
 
 def test_a_cell_that_takes_too_long_is_ended_once_and_all_others_are_finished(tmp_path):
@@ -406,11 +390,7 @@ print(identity(cell))
 
 def of_notebook(folder, hashes=0):
     """Identity of the function of a notebook in a folder, in a process of its own."""
-    environment = os.environ | {"PYTHONHASHSEED": str(hashes)}
-    command = [sys.executable, "-c", NOTEBOOK]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return python(NOTEBOOK, cwd=folder, env=os.environ | {"PYTHONHASHSEED": str(hashes)})[0]
 
 
 def test_a_notebook_counts_with_the_files_beside_it_and_is_the_same_in_every_process(tmp_path):

@@ -13,40 +13,13 @@ import pytest
 from laws import DELTA
 from speller import Speller, Spelt
 
+from ldpkit import mechanisms as lib
 from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.attacks.base import able
 from ldpkit.auditors import audit
 from ldpkit.beyond.numeric import Interval
 from ldpkit.beyond.sketch import CountMeanSketch
-from ldpkit.mechanisms import (  # fmt: skip
-    AGM,
-    AGRR,
-    CMS,
-    FLH,
-    GM,
-    GRR,
-    HCMS,
-    HM,
-    HR,
-    LHO,
-    MECHANISMS,
-    OLH,
-    OUE,
-    PM,
-    RAPPOR,
-    RSFD,
-    SHE,
-    SS,
-    BucketFlip,
-    Chained,
-    Client,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    FaultyUE,
-    Repeated,
-    make,
-    takes,
-)
+from ldpkit.mechanisms import GRR, MECHANISMS, OUE, SHE, Client, FaultyUE, Repeated, make, takes
 from ldpkit.mechanisms.base import Domain, Epsilon, FrequencyOracle, SupportOracle
 from ldpkit.mechanisms.unary import UnaryEncoding
 from ldpkit.reports import HASH_REPORT, IndependentBits
@@ -54,8 +27,6 @@ from ldpkit.reports.base import ROUTES, shaped
 from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks, suite
 from ldpkit.testing import case as cases
 from ldpkit.testing.case import Case, tail
-
-# --- whoever keeps the promises -------------------------------------------------------------------
 
 GIVEN = {
     "epsilon": 1.0, "delta": DELTA, "g": 3, "omega": 1, "p": 0.7, "theta": 0.65, "first": 0.5, "tau": 2, "t": 2, "h": 2,
@@ -65,6 +36,7 @@ GIVEN = {
 DIFFERS = "records that differ in every attribute are told apart by the amplified budget"
 FIXED = "estimates are unbiased over the choice of the functions, of which these are a few"
 TWICE = "the own bit is drawn twice: this is the fault that it was made for"
+UNKNOWN = "does not apply: the exact distribution of its reports is unknown"
 
 
 # buckets have a size of their own; what consists of others, or of many functions, has one domain
@@ -77,34 +49,32 @@ def registered():
         for k in SIZES.get(name, (2, 5) if takes(name, "k") else (None,)):
             given = GIVEN | ({} if k is None else {"k": k})
             skipped = {"protocol"} if name.startswith("L-") else set()
-            yield make(
-                name,
-                **{key: v for key, v in given.items() if takes(name, key) and key not in skipped},
-            )
+            own = {key for key in given if takes(name, key)} - skipped
+            yield make(name, **{key: given[key] for key in own})
 
 
 VARIANTS = [
-    GRR(100, 3.0), SS(30, 0.5), HR(100, 4.0), SHE(20, 5.0), SHE(20, 5.0, 2.0**-20), GM(3, 1.0, 0.02, 2.0**-10),
-    FaultyUE(5, 1.0, "OUE"), BucketFlip(8, 1.0, 4, 2), HR(2, 0.5), HR(10, 1.0), HR(7, 4.0), HM(100, 4.0), HM(9, 0.5, 3),
-    HCMS(30, 3.0, 4, 3), RAPPOR(5, 2.0, 5, 3, 16), RAPPOR(3, 8.0, 128, 1, 512), RAPPOR(5, 1.0, 16, 2, 512, 0.75, 0.5), CMS(30, 1.0, 4, 3), CMS(100, 3.0, 8, 16),
-    PM(0.01), PM(5.0), *(Repeated(m, 3) for m in (GRR(5, 1.0), SS(9, 0.5), OUE(4, 0.5), SHE(4, 0.5))),
-    Repeated(AGM(5, 1.0, 0.02), 2), *(Repeated(m, 3, memoise=True) for m in (GRR(5, 1.0), GM(5, 1.0, 0.02))),
-    FLH(30, 3.0, 8, 2**16), FLH(7, 1.0, 3, None, "carter-wegman"), DiscreteLaplace(0.1, 5), DiscreteGaussian(0.125), DiscreteGaussian(900.7, 2000, 0.01),
-    Chained(3, 2.0, 1.5, 1, "SUE"), Chained(3, 2.0, 1.0, 5, "GRR"), RSFD(3, 3, 0.5, "SUE-r"), RSFD(3, 4, 1.0, "GRR"),
+    GRR(100, 3.0), lib.SS(30, 0.5), lib.HR(100, 4.0), SHE(20, 5.0), SHE(20, 5.0, 2.0**-20), lib.GM(3, 1.0, 0.02, 2.0**-10),
+    FaultyUE(5, 1.0, "OUE"), lib.BucketFlip(8, 1.0, 4, 2), lib.HR(2, 0.5), lib.HR(10, 1.0), lib.HR(7, 4.0), lib.HM(100, 4.0),
+    lib.HM(9, 0.5, 3), lib.HCMS(30, 3.0, 4, 3), lib.RAPPOR(5, 2.0, 5, 3, 16), lib.RAPPOR(3, 8.0, 128, 1, 512),
+    lib.RAPPOR(5, 1.0, 16, 2, 512, 0.75, 0.5), lib.CMS(30, 1.0, 4, 3), lib.CMS(100, 3.0, 8, 16), lib.PM(0.01), lib.PM(5.0),
+    *(Repeated(m, 3) for m in (GRR(5, 1.0), lib.SS(9, 0.5), OUE(4, 0.5), SHE(4, 0.5))), Repeated(lib.AGM(5, 1.0, 0.02), 2),
+    *(Repeated(m, 3, memoise=True) for m in (GRR(5, 1.0), lib.GM(5, 1.0, 0.02))), lib.FLH(30, 3.0, 8, 2**16),
+    lib.FLH(7, 1.0, 3, None, "carter-wegman"), lib.DiscreteLaplace(0.1, 5), lib.DiscreteGaussian(0.125),
+    lib.DiscreteGaussian(900.7, 2000, 0.01), lib.Chained(3, 2.0, 1.5, 1, "SUE"), lib.Chained(3, 2.0, 1.0, 5, "GRR"),
+    lib.RSFD(3, 3, 0.5, "SUE-r"), lib.RSFD(3, 4, 1.0, "GRR"),
 ]  # fmt: skip
 ALL = [*registered(), *VARIANTS]
-ALWAYS = set(
-    "value parameters generator inputs read pair rates client estimate null repeats".split()
-)
+ALWAYS = {*"value parameters generator inputs read pair rates client estimate null repeats".split()}
 PARTS = 8  # seconds each
 
 
 def excuses(mechanism):
     """Names of the checks that a mechanism fails, and why."""
-    if isinstance(mechanism, RSFD):
+    if isinstance(mechanism, lib.RSFD):
         return {"budget": DIFFERS, "claim": DIFFERS}
     sketch = isinstance(mechanism, CountMeanSketch) and mechanism.hashes < 100
-    if sketch or (isinstance(mechanism, RAPPOR) and mechanism.cohorts < 100):
+    if sketch or (isinstance(mechanism, lib.RAPPOR) and mechanism.cohorts < 100):
         return {"estimate": FIXED}
     return {"budget": TWICE, "claim": TWICE} if isinstance(mechanism, FaultyUE) else {}
 
@@ -147,11 +117,9 @@ def test_every_exact_number_says_how_it_is_found():
 
 
 def test_what_has_no_law_is_checked_as_far_as_its_reports_reach():
-    found = check_mechanism(Repeated(HR(3, 0.5), 3)).outcomes
+    found = check_mechanism(Repeated(lib.HR(3, 0.5), 3)).outcomes
     assert {found[name] for name in ("read", "estimate", "null", "repeats")} == {"passed"}
 
-
-def test_a_client_is_checked_as_far_as_its_reports_reach():
     def response(values, rng):
         keep = rng.random(len(values)) < math.e / (math.e + 4)
         return np.where(keep, values, (values + rng.integers(1, 5, len(values))) % 5)
@@ -162,7 +130,7 @@ def test_a_client_is_checked_as_far_as_its_reports_reach():
     found = check_mechanism(Client(response, 5, "value", 1.0)).outcomes
     assert {name for name, outcome in found.items() if outcome == "passed"} == {
         "value", "parameters", "generator", "inputs", "pair", "null", "claim", "repeats"}  # fmt: skip
-    assert found["client"] == "does not apply: the exact distribution of its reports is unknown"
+    assert found["client"] == UNKNOWN
     own = np.random.default_rng(1)
     found = check_mechanism(Client(alone, 5, "value", 2.0)).outcomes
     assert found["null"] == "passed"
@@ -170,10 +138,10 @@ def test_a_client_is_checked_as_far_as_its_reports_reach():
 
 
 def test_inputs_need_not_hold_the_proposed_pair_but_each_must_be_one():
-    assert check_mechanism(PM(1.0), inputs=[-0.5, 0.5]).outcomes["client"] == "passed"
+    assert check_mechanism(lib.PM(1.0), inputs=[-0.5, 0.5]).outcomes["client"] == "passed"
     assert check_mechanism(GRR(5, 1.0), inputs=[0, 2]).outcomes["pair"] == "passed"
     with pytest.raises(AssertionError, match="inputs must be told apart .* from others, got -5"):
-        check_mechanism(PM(1.0), inputs=[-5, 0.1, 0.5])
+        check_mechanism(lib.PM(1.0), inputs=[-5, 0.1, 0.5])
 
 
 def test_laws_of_numbers_are_asked_between_the_ends_too(monkeypatch):
@@ -184,23 +152,14 @@ def test_laws_of_numbers_are_asked_between_the_ends_too(monkeypatch):
 
     monkeypatch.setattr(Interval, "score_rates", flat)
     with pytest.raises(AssertionError, match="client: attack tight on"):
-        check_mechanism(PM(1.0))
+        check_mechanism(lib.PM(1.0))
 
 
 def test_a_kind_that_nobody_has_heard_of_is_checked_with_an_attack_of_its_own():
-    found = check_mechanism(
-        Speller(4, 2.0),
-        attacks=[Spelt()],
-        expected_failures={"estimate": "nobody asks", "read": "takes all words"},
-    )
+    known = {"estimate": "nobody asks", "read": "takes all words"}
+    found = check_mechanism(Speller(4, 2.0), attacks=[Spelt()], expected_failures=known)
     assert found.outcomes["null"] == found.outcomes["repeats"] == "passed"
-    assert (
-        found.outcomes["rates"]
-        == "does not apply: the exact distribution of its reports is unknown"
-    )
-
-
-# --- mutants --------------------------------------------------------------------------------------
+    assert found.outcomes["rates"] == UNKNOWN
 
 
 def mutant(base=OUE, **changes):
@@ -209,9 +168,8 @@ def mutant(base=OUE, **changes):
     body = {}
     for cls in reversed(base.__mro__):
         if issubclass(cls, root) and cls is not root:
-            body |= {
-                name: v for name, v in vars(cls).items() if not name.startswith(("__", "_abc_"))
-            }
+            own = vars(cls).items()
+            body |= {name: v for name, v in own if not name.startswith(("__", "_abc_"))}
     for name, own in body.items():
         if isinstance(own, functools.cached_property):  # it cannot be pickled
             body[name] = property(own.func)
@@ -320,7 +278,7 @@ MUTANTS = [
     ("read", mutant(read=lambda self, reports: reports), "None instead of reports must be refused by a ValueError, it is accepted"),
     ("read", mutant(read=lambda self, reports: 1 - OUE.read(self, reports)), "reports that were read differ when they are read again"),
     ("read", mutant(SHE, read=lambda self, reports: shaped(reports, (None, 3), "it")), "an array of another type must be refused"),
-    ("read", mutant(OLH, read=lambda self, reports: shaped(reports, (None,), "it", HASH_REPORT)), "an entry out of range must be refused"),
+    ("read", mutant(lib.OLH, read=lambda self, reports: shaped(reports, (None,), "it", HASH_REPORT)), "an entry out of range must be refused"),
     ("read", Loyal(GRR(3, 1.0), 3), "a list with one array too few must be refused by a ValueError, it is accepted"),
     ("read", Apart(GRR(3, 1.0), 3), "a list about different users must be refused by a ValueError, it is accepted"),
     ("pair", mutant(pair=lambda self, pair=None: pair or (0, 2)), "the pair (0, 0) must be refused by a ValueError, it is accepted"),
@@ -331,7 +289,7 @@ MUTANTS = [
     ("budget", FaultyUE(3, 1.0), "epsilon 1 is claimed, (0, 1) lose 1.68027"),
     ("budget", spoilt(loss=lambda self, pair: 0.9), "the loss between (0, 1) is stated as 0.9, an event has more"),
     ("routes", spoilt(distribution=lambda self, v, p=None: np.full(8, 1 / 7)), "the listed probabilities of (0, 1) sum to 1.14285714"),
-    ("budget", mutant(GRR, delta=1e-3, report_type=AGRR(3, 1.0, 0.1).report_type), "an event between (0, 1) exceeds epsilon by 0.1, delta is 0.001"),
+    ("budget", mutant(GRR, delta=1e-3, report_type=lib.AGRR(3, 1.0, 0.1).report_type), "an event between (0, 1) exceeds epsilon by 0.1, delta is 0.001"),
     ("routes", spoilt(reports=property(lambda self: OUE(3, 1.0).report_type.reports[::-1])), "its listed reports"),
     ("routes", spoilt(success=lambda self: 0.5), "attack guess on (0, 1) has the rates (0.5, 0.25)"),
     ("routes", spoilt(rounds_success=lambda self, tau: IndependentBits(self.k, self.p**tau, self.q).rounds_success(tau)), "attack guess on two rounds has the rates"),
@@ -389,9 +347,6 @@ def test_an_audit_that_depends_on_its_threads_is_found(monkeypatch):
         CHECKS["repeats"](Case(OUE(3, 1.0), 1, None, None))
 
 
-# --- the report -----------------------------------------------------------------------------------
-
-
 def test_all_failures_come_in_one_error():
     broken = mutant(perturb=scribbled, estimate=lambda self, r: OUE.estimate(self, r) + 0.05)
     with pytest.raises(AssertionError) as error:
@@ -404,7 +359,7 @@ def test_all_failures_come_in_one_error():
 def test_an_expected_failure_that_passes_is_reported():
     for mechanism, sentence in [
         (GRR(3, 1.0), "budget: passed, but it was expected to fail: I thought so"),
-        (LHO(3, 3), "budget: does not apply: no epsilon is claimed, but it was expected to fail: I thought so"),
+        (lib.LHO(3, 3), "budget: does not apply: no epsilon is claimed, but it was expected to fail: I thought so"),
     ]:  # fmt: skip
         with pytest.raises(AssertionError, match=sentence):
             check_mechanism(mechanism, expected_failures={"budget": "I thought so"})
@@ -413,22 +368,17 @@ def test_an_expected_failure_that_passes_is_reported():
 def test_the_outcome_shows_as_a_table():
     expected = {"budget": TWICE, "claim": TWICE}
     lines = repr(check_mechanism(FaultyUE(3, 1.0), expected_failures=expected)).splitlines()
-    assert lines[0] == "FaultyUE(k=3, epsilon=1.0, protocol='SUE')" and len(lines) == 1 + len(
-        CHECKS
-    )
-    assert (
-        lines[1] == "  value       passed" and f"  budget      fails as expected: {TWICE}" in lines
-    )
+    assert lines[:2] == ["FaultyUE(k=3, epsilon=1.0, protocol='SUE')", "  value       passed"]
+    assert f"  budget      fails as expected: {TWICE}" in lines and len(lines) == 1 + len(CHECKS)
 
 
 def test_checks_can_be_run_one_by_one():
-    assert [check() for check in checks(HR(3, 1.0))] == [None] * len(CHECKS)
+    assert [check() for check in checks(lib.HR(3, 1.0))] == [None] * len(CHECKS)
 
 
 def test_the_tails_of_counts_are_exact():
-    assert tail(7, 10, 0.5) == pytest.approx(
-        2 * sum(math.comb(10, i) for i in (7, 8, 9, 10)) / 1024
-    )
+    ways = sum(math.comb(10, i) for i in (7, 8, 9, 10))
+    assert tail(7, 10, 0.5) == pytest.approx(2 * ways / 1024)
     assert tail(10, 10, 1 + 1e-16) == 1.0 and tail(9, 10, 1.0) == 0.0
 
 
@@ -442,9 +392,7 @@ def test_the_share_is_divided_by_the_number_of_comparisons():
 
 def test_the_example_in_the_book_prints_what_the_page_shows(capsys):
     page = (Path(__file__).parents[2] / "book" / "api" / "testing.md").read_text()
-    codes, shown = (
-        re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("python", "text")
-    )
+    codes, shown = (re.findall(rf"```{kind}\n(.*?)```", page, re.S) for kind in ("python", "text"))
     names = {"__name__": __name__}
     with pytest.raises(AssertionError) as error:
         exec(codes[0], names)

@@ -8,34 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats as law
 
-from ldpkit import stats
+from ldpkit import Client, audits, stats
 from ldpkit.attacks import ATTACKS
 from ldpkit.attacks.gradient import Pairs, dummy
-from ldpkit.auditors import (
-    audit_distributions,
-    audit_gradient,
-    audit_kv,
-    audit_shuffle,
-    audits,
-    rad_audit,
-)
+from ldpkit.auditors import audit_distributions, audit_gradient, audit_kv, audit_shuffle, rad_audit
 from ldpkit.auditors.kv import oracle_distribution
 from ldpkit.auditors.rad import PROTOCOLS
 from ldpkit.auditors.shuffle import threshold_rates
-from ldpkit.mechanisms import (
-    CPPGRR,
-    CPPUE,
-    GRR,
-    LDPSGD,
-    OUE,
-    PCKVGRR,
-    PCKVUE,
-    SUE,
-    Client,
-    PrivUnit,
-    PrivUnitG,
-    make,
-)
+from ldpkit.mechanisms import CPPGRR, CPPUE, GRADIENT, GRR, OUE, PCKVGRR, PCKVUE, SUE, make
 from ldpkit.mechanisms.base import MIN_EPSILON
 
 AUDITS, ALPHA = 500, 0.2  # a large alpha leaves no room for a bound that fails twice as often
@@ -150,12 +130,8 @@ def test_audits_of_key_values_hold(estimator):
     ]  # fmt: skip
     failed = 0
     for seed in range(AUDITS):
-        given = {
-            "trials": (10, 500, 10**7)[seed % 3],
-            "ownership": (1.0, 0.5)[seed % 2],
-            "seed": seed,
-        }
-        given |= {"estimator": estimator, "squads": (-1.0,), "alpha": ALPHA}
+        given = {"trials": (10, 500, 10**7)[seed % 3], "ownership": (1.0, 0.5)[seed % 2]}
+        given |= {"seed": seed, "estimator": estimator, "squads": (-1.0,), "alpha": ALPHA}
         result = audit_kv(*plays[seed % len(plays)], **given)[0]
         failed += result.lower > result.limit + 1e-9
     judge(failed, estimator)
@@ -164,7 +140,7 @@ def test_audits_of_key_values_hold(estimator):
 @pytest.mark.parametrize("epsilon", [MIN_EPSILON, 3.0])
 @pytest.mark.parametrize("rule", ["cosine", "lune"])
 def test_audits_of_gradients_hold(rule, epsilon):
-    made = [cls(6, epsilon) for cls in (LDPSGD, PrivUnit, PrivUnitG)]
+    made = [cls(6, epsilon) for cls in GRADIENT.values()]
     near, failed = Pairs("near", np.eye(6)[:1], np.eye(6)[1:2]), 0
     for seed in range(AUDITS):
         pairs, trials = (dummy(6), near)[seed % 2], (1, 20, 500)[seed % 3]

@@ -9,17 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from ldpkit import stats
+from ldpkit import audit, stats
 from ldpkit.attacks.gradient import dummy
-from ldpkit.auditors import (
-    Audit,
-    audit,
-    audit_gradient,
-    audit_kv,
-    audit_shuffle,
-    audits,
-    rad_result,
-)
+from ldpkit.auditors import Audit, audit_gradient, audit_kv, audit_shuffle, audits, rad_result
 from ldpkit.auditors.result import STATUSES, AuditResult, too_few
 from ldpkit.mechanisms import AGRR, GRR, LDPSGD, OUE, PCKVUE, Client, FaultyUE
 
@@ -55,10 +47,8 @@ def test_both_directions_share_alpha_and_the_first_keeps_its_counts():
         assert two.epsilon_emp == one.epsilon_emp
         assert [d["pair"] for d in two.directions] == [(2, 5), (5, 2)] and len(one.directions) == 1
         for shown, tail in ((two, 0.01 / 4), (one, 0.01 / 2)):
-            ends = [
-                stats.epsilon_lower(d["tp"], d["fp"], 20_000, tail=tail) for d in shown.directions
-            ]
-            ends = [max(0, end) for end in ends]
+            counts = [(d["tp"], d["fp"], 20_000) for d in shown.directions]
+            ends = [max(0, stats.epsilon_lower(*count, tail=tail)) for count in counts]
             assert [d["lower"] for d in shown.directions] == ends and shown.lower == max(ends)
         # as the paper computes it, at the full alpha
         first = stats.epsilon_lower(two.counts["tp"], two.counts["fp"], 20_000, tail=0.01 / 4)
@@ -90,11 +80,8 @@ def test_grids_ask_both_directions_unless_told():
 def test_several_pairs_and_attacks_divide_alpha_by_their_number(call):
     text = "audit --mechanism GRR --k 5 --epsilon 1 --trials 5000 --pair 0 1 --pair 2 3 --attack guess --attack tight"
     status, out, err = call(text + " --json")
-    printed, names, pairs = (
-        [json.loads(line) for line in out.splitlines()],
-        ["guess", "tight"],
-        ((0, 1), (2, 3)),
-    )
+    printed = [json.loads(line) for line in out.splitlines()]
+    names, pairs = ["guess", "tight"], ((0, 1), (2, 3))
     asked = [([*pair], name) for pair in pairs for name in names]
     assert (status, err) == (0, "") and [(r["pair"], r["attack"]) for r in printed] == asked
     given = {"trials": 5000, "questions": 4}
@@ -225,11 +212,8 @@ def test_one_table_of_statuses_holds_for_every_command(call, here):
 
 
 def test_what_cannot_be_done_is_status_4_in_one_line(call, monkeypatch):
-    for error in (
-        OSError(28, "No space left on device"),
-        MemoryError(),
-        RuntimeError("of some kind"),
-    ):
+    errors = OSError(28, "No space left on device"), MemoryError(), RuntimeError("of some kind")
+    for error in errors:
 
         def failing(*given, **named):
             raise error
