@@ -65,11 +65,8 @@ def test_what_you_should_see_is_what_comes_out(name):
     dropdowns = list(seen(name))
     assert dropdowns, "no Try it with What you should see"
     for body, lines in dropdowns:
-        assert (
-            lines
-            or "% no number" in body
-            or not NUMBER.search(re.sub(r"`[^`]*`|\$[^$]*\$", "", body))
-        ), body
+        if not lines and "% no number" not in body:
+            assert not NUMBER.search(re.sub(r"`[^`]*`|\$[^$]*\$", "", body)), body
         for code, shown in lines:
             given = numbers(eval(compile(ast.parse(code, mode="eval"), name, "eval"), dict(names)))
             stated = NUMBER.findall(shown)
@@ -82,16 +79,10 @@ def test_what_you_should_see_is_what_comes_out(name):
 
 def test_pages_that_differ_say_why():
     notes = yaml.safe_load((BOOK / "figures.yml").read_text())
-    items = [line.split(",") for line in (ROOT / "data" / "items.csv").read_text().splitlines()[1:]]
-    pages = {line[0]: line[-1] for line in items}
-    board = [
-        line.split(",")
-        for line in (ROOT / "data" / "expected_scoreboard.csv").read_text().splitlines()[1:]
-    ]
-    differs = {pages[row[0]] for row in board if "differs-explained" in row}
-    assert {
-        page for page in differs & set(PAGES) if not notes.get(page, {}).get("differs")
-    } == set()
+    pages = pd.read_csv(ROOT / "data" / "items.csv", index_col="item")["page"]
+    board = pd.read_csv(ROOT / "data" / "expected_scoreboard.csv")
+    differs = {*pages[board["item"][board["verdict"] == "differs-explained"]]} & {*PAGES}
+    assert [page for page in differs if not notes.get(page, {}).get("differs")] == []
 
 
 ROWS = """item,series,x,published,published_error,reproduced,reproduced_se,exact,verdict,note,relation,how,kind
@@ -102,10 +93,8 @@ p/fig1,a,4,,,1,0,1,no-published-value,,=,closed form,own stand-in
 """
 
 
-def test_the_line_of_status_counts_what_was_compared(tmp_path):
-    path = tmp_path / "board.csv"
-    path.write_text(ROWS)
-    rows = pd.read_csv(path)
+def test_the_line_of_status_counts_what_was_compared():
+    rows = pd.read_csv(io.StringIO(ROWS))
     line = reading.status(rows, "a & b")
     assert "<strong>2 of 3 compared numbers agree</strong>" in line
     assert "1 of 2 with what the paper" in line and "1 of 1 with the authors' code" in line
@@ -114,9 +103,8 @@ def test_the_line_of_status_counts_what_was_compared(tmp_path):
     assert "3 values within 2.5 standard errors" in reading.status(unprinted, "")
 
 
-def test_a_tile_says_agree_only_of_what_was_compared(tmp_path):
-    (tmp_path / "board.csv").write_text(ROWS)
-    rows = pd.read_csv(tmp_path / "board.csv")
+def test_a_tile_says_agree_only_of_what_was_compared():
+    rows = pd.read_csv(io.StringIO(ROWS))
     parts = re.findall(r'<i class="(\w+)" style="flex-grow:(\d)">', reading.bar(rows))
     assert parts == [("agree", "1"), ("other", "2"), ("differ", "1")]
     told = reading.words(rows, False)
@@ -133,26 +121,19 @@ def test_the_gallery_has_every_item_once(tmp_path):
     for folder in ("data", "_build", "book/rad"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "book" / "errata.md").write_text("")
-    (tmp_path / "data" / "items.csv").write_text(
-        "item,title,page\nrad/fig1,One & two,rad/fig1\nrad/fig2,Two,rad/fig1\nrad/table1,T,rad/t\n"
-    )
+    items = "rad/fig1,One & two,rad/fig1\nrad/fig2,Two,rad/fig1\nrad/table1,T,rad/t\n"
+    (tmp_path / "data" / "items.csv").write_text(f"item,title,page\n{items}")
     cell = {"cell_type": "markdown", "metadata": {}, "source": ["# Which & why?"]}
     (tmp_path / "book" / "rad" / "fig1.ipynb").write_text(json.dumps({"cells": [cell]}))
     shown = reading.gallery(Project(tmp_path))
     assert shown.count("<li>") == 3 and shown.count('href="rad/fig1.html"') == 2
     assert shown.count("Which &amp; why?") == 1 and "<strong>Table 1</strong>" in shown
-    head, wrong = "page,place,verdict,differs", "the conclusion"
-    for place, verdict, tiles in [
-        ("4 Figure 2", "holds in part", 1),
-        ("4", "holds in part", 0),
-        ("4", "does not hold", 2),
-    ]:
-        (tmp_path / "_build" / "claims.csv").write_text(
-            f"{head}\nrad/fig1,{place},{verdict},{wrong}\n"
-        )
-        assert (
-            reading.gallery(Project(tmp_path)).count("<b>A conclusion differs</b></small>") == tiles
-        )
+    parts = ("4 Figure 2,holds in part", 1), ("4,holds in part", 0), ("4,does not hold", 2)
+    for said, tiles in parts:  # the place and the verdict of a claim
+        row = f"page,place,verdict,differs\nrad/fig1,{said},the conclusion\n"
+        (tmp_path / "_build" / "claims.csv").write_text(row)
+        shown = reading.gallery(Project(tmp_path))
+        assert shown.count("<b>A conclusion differs</b></small>") == tiles
 
 
 def test_a_tile_shows_one_panel_of_a_figure():
