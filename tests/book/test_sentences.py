@@ -40,19 +40,15 @@ def test_an_audit_of_two_bits_needs_fewer_pairs_than_one_of_their_event(claim, p
     one = np.outer([1 - m.p, m.p], [1 - m.q, m.q]).ravel()
     both, odds = np.r_[one, one[[0, 2, 1, 3]]], math.exp(claim)
     keeps = [
-        lambda x: x[:4].sum() - 1,
-        lambda x: x[4:].sum() - 1,
-        lambda x: odds * x[4:] - x[:4],
-        lambda x: odds * x[:4] - x[4:],
+        {"type": "eq", "fun": lambda x: x.reshape(2, 4).sum(axis=1) - 1},
+        {"type": "ineq", "fun": lambda x: odds * np.roll(x, 4) - x},
     ]
     nearest = minimize(
         lambda x: both @ np.log(both / x),
         np.tile((both[:4] + both[4:]) / 2, 2),
         bounds=[(1e-9, 1)] * 8,
         method="SLSQP",
-        constraints=[
-            {"type": kind, "fun": f} for kind, f in zip(("eq", "eq", "ineq", "ineq"), keeps)
-        ],
+        constraints=keeps,
         options={"ftol": 1e-14, "maxiter": 1000},
     )
     assert round(math.log(100) / nearest.fun) == pairs
