@@ -30,6 +30,4 @@ def test_a_sample_of_every_grid_is_current(name, sample):
         now, then = TOOL["GRIDS"][name][0](*settings[i]), stored["values"][i]
         assert (now is None) == (then is None), settings[i]
         for a, b in zip(np.atleast_1d(now), np.atleast_1d(then)):
-            assert (a is None and b is None) or a == pytest.approx(b, rel=2e-6, abs=1e-12), (
-                settings[i]
-            )
+            assert a is b is None or a == pytest.approx(b, rel=2e-6, abs=1e-12), settings[i]
