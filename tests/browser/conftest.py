@@ -31,9 +31,8 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 def serve(folder):
     """A plain web host of one folder, on a free port."""
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))
-    )
+    handler = functools.partial(Quiet, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
 
@@ -65,26 +64,27 @@ def page(browser):
     page = context.new_page()
     page.outside, page.errors = [], []
     ours = re.compile(r"(https?|ws)://127\.0\.0\.1:\d+/|data:|blob:")
+
+    def told(message):
+        if message.type == "error":
+            page.errors.append(f"{message.text} {message.location['url']}")
+
+    def answered(response):
+        if response.status >= 400:
+            page.errors.append(f"{response.status} {response.url}")
+
     page.on("request", lambda r: None if ours.match(r.url) else page.outside.append(r.url))
-    page.on(
-        "console",
-        lambda m: (
-            page.errors.append(f"{m.text} {m.location['url']}") if m.type == "error" else None
-        ),
-    )
+    page.on("console", told)
     page.on("pageerror", lambda e: page.errors.append(str(e)))
-    page.on(
-        "response", lambda r: page.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None
-    )
+    page.on("response", answered)
     yield page
     context.close()
 
 
 def themed(page, theme):
     """Choose a theme, as a reader would have."""
-    page.add_init_script(
-        f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')"
-    )
+    for name in ("mode", "theme"):
+        page.add_init_script(f"localStorage.setItem('{name}', '{theme}')")
 
 
 @pytest.fixture(params=["light", "dark"])
@@ -96,11 +96,8 @@ def theme(page, request):
 def serious(page, part=None):
     """What axe finds to be serious in a page or a part of it."""
     found = Axe().run(page, part).response["violations"]
-    return [
-        (v["id"], [n["target"] for n in v["nodes"]][:3])
-        for v in found
-        if v["impact"] in ("serious", "critical")
-    ]
+    bad = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [(one["id"], [n["target"] for n in one["nodes"]][:3]) for one in bad]
 
 
 class Server:
