@@ -45,14 +45,18 @@ def site():
         server.shutdown()
 
 
+def launched(playwright):
+    """The browser."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    path = path or shutil.which("chromium-browser")
+    assert path, "Chromium is not on the path; install it or set CHROMIUM"
+    return playwright.chromium.launch(executable_path=path, args=FLAGS)
+
+
 @pytest.fixture(scope="session")
 def browser():
-    path = (
-        os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    )
-    assert path, "Chromium is not on the path; install it or set CHROMIUM"
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        chromium = launched(playwright)
         yield chromium
         chromium.close()
 
@@ -69,14 +73,12 @@ def page(browser):
         if message.type == "error":
             page.errors.append(f"{message.text} {message.location['url']}")
 
-    def answered(response):
-        if response.status >= 400:
-            page.errors.append(f"{response.status} {response.url}")
-
     page.on("request", lambda r: None if ours.match(r.url) else page.outside.append(r.url))
     page.on("console", told)
     page.on("pageerror", lambda e: page.errors.append(str(e)))
-    page.on("response", answered)
+    page.on(
+        "response", lambda r: page.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None
+    )
     yield page
     context.close()
 

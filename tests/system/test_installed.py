@@ -37,9 +37,8 @@ def required():
     todo, found = list(PROJECT["dependencies"]), {}
     while todo:
         wanted = Requirement(todo.pop())
-        if wanted.name not in found and (
-            not wanted.marker or wanted.marker.evaluate({"extra": ""})
-        ):
+        plain = not wanted.marker or wanted.marker.evaluate({"extra": ""})
+        if plain and wanted.name not in found:
             found[wanted.name] = importlib.metadata.distribution(wanted.name)
             todo += found[wanted.name].requires or []
     return found
@@ -61,24 +60,19 @@ def installed(tmp_path_factory):
         shutil.copy(ROOT / name, source)
     wheel, _ = built(source, folder / "built")
     subprocess.run([*uv, "pip", "install", "-q", "--no-deps", "-p", python, wheel], check=True)
-    site = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        capture_output=True,
-        text=True,
-    )
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = Path(subprocess.check_output([python, "-c", where], text=True).strip())
     for release in required().values():
         tops = {file.parts[0] for file in release.files} - {"..", "__pycache__"}
         for top in tops:
-            (Path(site.stdout.strip()) / top).symlink_to(release.locate_file(top))
+            (site / top).symlink_to(release.locate_file(top))
     environment = {"HOME": str(home), "PATH": f"{home}:{os.environ['PATH']}"}
 
     def run(*arguments):
-        command = python.parent / "ldpkit" if arguments[0] == "ldpkit" else python
-        return subprocess.run(
-            [command, *arguments[1:]], cwd=home, env=environment, capture_output=True, text=True
-        )
+        command = [python.parent / "ldpkit" if arguments[0] == "ldpkit" else python, *arguments[1:]]
+        return subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True)
 
-    return run, home, Path(site.stdout.strip())
+    return run, home, site
 
 
 def test_wheel_and_archive_hold_the_module_and_what_it_has_to_say_and_are_made_again(installed):
@@ -89,7 +83,7 @@ def test_wheel_and_archive_hold_the_module_and_what_it_has_to_say_and_are_made_a
     name = f"ldpkit-{ldpkit.__version__}"
     with zipfile.ZipFile(wheel) as found:
         said = (
-            "METADATA RECORD WHEEL entry_points.txt licenses/LICENSE licenses/NOTICE top_level.txt"
+            "METADATA RECORD WHEEL entry_points.txt top_level.txt licenses/LICENSE licenses/NOTICE"
         )
         about = {f"{name}.dist-info/{part}" for part in said.split()}
         assert set(found.namelist()) == sources | about
@@ -121,9 +115,8 @@ def test_a_missing_extra_is_named_in_one_line_with_status_four(installed, comman
     run, home, _ = installed
     for name in ("a.parquet", "b.parquet"):
         (home / name).touch()
-    (home / "grid.yml").write_text(
-        "audit: rad\nseed: 1\ngrid: {mechanism: GRR, k: 5, epsilon: 1}\n"
-    )
+    grid = "audit: rad\nseed: 1\ngrid: {mechanism: GRR, k: 5, epsilon: 1}\n"
+    (home / "grid.yml").write_text(grid)
     found = run("ldpkit", *command.split())
     assert (found.returncode, found.stdout, found.stderr.count("\n")) == (4, "", 1)
     assert f"missing: pip install 'ldpkit[{extra}]'" in found.stderr

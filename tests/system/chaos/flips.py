@@ -136,10 +136,8 @@ def run_built(seed: int, n: int, folder: Path, again: int = 1) -> list[dict[str,
 
     def executed() -> None:
         """What a build would take as it is."""
-        graph, shared = (
-            stored.Graph(project.root / "ldpkit", project.root / "book" / "ldpbook"),
-            project.digest(*execute.SHARED),
-        )
+        graph = stored.Graph(project.root / "ldpkit", project.root / "book" / "ldpbook")
+        shared = project.digest(*execute.SHARED)
         for page, known in records.items():
             wanted = execute.key(project, page, known["parameters"], shared, graph)
             if not execute.current(project, page, wanted):
@@ -171,9 +169,8 @@ def run_built(seed: int, n: int, folder: Path, again: int = 1) -> list[dict[str,
             found = forked(call, folder / "book")
             bad = found.err if "Traceback" in found.err or found.status not in (0, 2) else ""
             noticed = found.status == 2 or "again " in found.out
-            tally.add(
-                "wrong" if bad or not noticed else "noticed", number, f"{path.name} {bad[-300:]}"
-            )
+            verdict = "wrong" if bad or not noticed else "noticed"
+            tally.add(verdict, number, f"{path.name} {bad[-300:]}")
             back()
         for number in range(n + 1, n + 1 + again):  # several at once, and a whole build
             for path in draw.sample(files, 4):

@@ -56,9 +56,5 @@ def install(under, counter, at, how):
 
 
 if "CHAOS_AT" in os.environ:
-    install(
-        os.environ["CHAOS_UNDER"],
-        os.environ["CHAOS_COUNTER"],
-        int(os.environ["CHAOS_AT"]),
-        os.environ["CHAOS_HOW"],
-    )
+    where = os.environ["CHAOS_UNDER"], os.environ["CHAOS_COUNTER"]
+    install(*where, int(os.environ["CHAOS_AT"]), os.environ["CHAOS_HOW"])
