@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import types
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -17,8 +16,7 @@ from notebooks import NOTEBOOKS, cells_of, notebook
 
 from ldpbook import build, execute, reproduce, stored
 from ldpbook.paper_values import COLUMNS
-
-ROOT = Path(__file__).parents[2]
+from ldpbook.paths import ROOT
 
 GRAPH = stored.PACKAGE
 

@@ -2,13 +2,11 @@
 
 import pkgutil
 import re
-from pathlib import Path
 
 import pytest
 
 from ldpbook.__main__ import FUNCTIONS, PROGRAMS, main
-
-ROOT = Path(__file__).parents[2]
+from ldpbook.paths import ROOT
 
 
 def test_every_command_that_is_named_exists():

@@ -20,18 +20,15 @@ TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
 MECHANISM, ATTACK, AUDITOR, PAGE = re.findall(r"^```python\n(.*?)^```$", TEXT, flags=re.M | re.S)
 
 
-def made(*blocks):
-    """The names that the examples define."""
-    names = {"__name__": "example"}
-    for i, lines in enumerate(blocks):
-        exec(compile(lines, f"CONTRIBUTING.md, example {i + 1}", "exec"), names)
-    return names
-
-
 @pytest.fixture(scope="module")
 def example():
     """Every class of the examples, each made by the lines of its own block alone."""
-    return made(MECHANISM) | made(ATTACK) | made(AUDITOR)
+    found = {}
+    for lines in (MECHANISM, ATTACK, AUDITOR):
+        names = {"__name__": "example"}
+        exec(compile(lines, "CONTRIBUTING.md", "exec"), names)
+        found |= names
+    return found
 
 
 def unlikely(count, trials, rate):

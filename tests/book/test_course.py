@@ -5,13 +5,11 @@ import ast
 import json
 import linecache
 import re
-from pathlib import Path
 
-from notebooks import PROJECT, SOLUTIONS, blocks, cells_of, code, labels
+from notebooks import PROJECT, ROOT, SOLUTIONS, blocks, cells_of, code, labels
 
 from ldpbook import lessons
 
-ROOT = Path(__file__).parents[2]
 LESSONS = lessons.lessons(ROOT)
 MAP = lessons.needs(ROOT)
 EXERCISES = [

@@ -1,16 +1,15 @@
 """Pages of figures and tables: their parts in order, one point that is the figure's, and answers that were computed."""
 
 import ast
-import functools
 import io
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from notebooks import ROOT, cells_of
 
 import ldpkit.attacks
 import ldpkit.auditors
@@ -19,20 +18,15 @@ from ldpbook import reading
 from ldpbook.execute import Project
 from ldpkit import stats
 
-ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
 HEADING = "## Does it agree with the paper?"
 SEEN = re.compile(r"```\{dropdown\} What you should see\n(.*?)```", flags=re.S)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[,\d]*\d)?(?:\.\d+)?(?:e-?\d+)?")
 
 
-@functools.cache
-def cells(name):
-    return json.loads((BOOK / f"{name}.ipynb").read_text())["cells"]
-
-
 def text(name):
-    return "\n".join("".join(c["source"]) for c in cells(name) if c["cell_type"] == "markdown")
+    cells = [cell for cell in cells_of(f"book/{name}") if cell["cell_type"] == "markdown"]
+    return "\n".join("".join(cell["source"]) for cell in cells)
 
 
 PAGES = sorted(
@@ -85,36 +79,35 @@ def test_pages_that_differ_say_why():
     assert [page for page in differs if not notes.get(page, {}).get("differs")] == []
 
 
-ROWS = """item,series,x,published,published_error,reproduced,reproduced_se,exact,verdict,note,relation,how,kind
+ROWS = pd.read_csv(io.StringIO("""\
+item,series,x,published,published_error,reproduced,reproduced_se,exact,verdict,note,relation,how,kind
 p/fig1,a,1,1,0,1,0.1,1.25,reproduced,,=,real reports,printed number
 p/fig1,a,2,1,0,1,0.1,1,differs-explained,why,=,real reports,digitised curve
 p/fig1,a,3,,,1,0.1,1,agrees with the authors' code,,=,released code,own stand-in
 p/fig1,a,4,,,1,0,1,no-published-value,,=,closed form,own stand-in
-"""
+"""))  # fmt: skip
 
 
 def test_the_line_of_status_counts_what_was_compared():
-    rows = pd.read_csv(io.StringIO(ROWS))
-    line = reading.status(rows, "a & b")
+    line = reading.status(ROWS, "a & b")
     assert "<strong>2 of 3 compared numbers agree</strong>" in line
     assert "1 of 2 with what the paper" in line and "1 of 1 with the authors' code" in line
     assert "1 differs, because a &amp; b." in line
-    unprinted = rows.assign(verdict="no-published-value")
+    unprinted = ROWS.assign(verdict="no-published-value")
     assert "3 values within 2.5 standard errors" in reading.status(unprinted, "")
 
 
 def test_a_tile_says_agree_only_of_what_was_compared():
-    rows = pd.read_csv(io.StringIO(ROWS))
-    parts = re.findall(r'<i class="(\w+)" style="flex-grow:(\d)">', reading.bar(rows))
+    parts = re.findall(r'<i class="(\w+)" style="flex-grow:(\d)">', reading.bar(ROWS))
     assert parts == [("agree", "1"), ("other", "2"), ("differ", "1")]
-    told = reading.words(rows, False)
+    told = reading.words(ROWS, False)
     assert "1 of 2 with what the paper prints" in told and "1 of 1 with the authors' code" in told
-    assert "A conclusion differs" in reading.words(rows, True)
-    words = rows.assign(kind="sign or order")
+    assert "A conclusion differs" in reading.words(ROWS, True)
+    words = ROWS.assign(kind="sign or order")
     assert "1 of 2 with what the paper states in words" in reading.words(words, False)
-    only = rows[rows["verdict"] == "no-published-value"]
+    only = ROWS[ROWS["verdict"] == "no-published-value"]
     assert reading.words(only, False) == "no printed value compared; 1 value computed exactly"
-    assert reading.overall(rows).startswith("1 of 2 values") and "(50 %)" in reading.overall(rows)
+    assert reading.overall(ROWS).startswith("1 of 2 values") and "(50 %)" in reading.overall(ROWS)
 
 
 def test_the_gallery_has_every_item_once(tmp_path):

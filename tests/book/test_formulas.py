@@ -3,17 +3,15 @@
 import html
 import re
 import unicodedata
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
 from fontTools.ttLib import TTFont
-from notebooks import PROJECT, cells_of
+from notebooks import PROJECT, ROOT, cells_of
 
 from ldpbook import hooks
 
-ROOT = Path(__file__).parents[2]
 FONT = ROOT / "book" / "_static" / "formulas.woff"
 DRAWN = {
     r"\frac12": "<mfrac><mn>1</mn><mn>2</mn></mfrac>",

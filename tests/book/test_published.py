@@ -1,12 +1,11 @@
 """The papers' numbers, the judgement of ours, and the scoreboard. Nothing here is random."""
 
 import math
-import runpy
-from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from ldp_checks import compare_statement as compare
 
 from ldpbook import figures, paper_values, plots
 from ldpbook.paper_values import AGREES, COLUMNS, HOW, KINDS, VERDICTS, Scoreboard, items, lookup
@@ -215,14 +214,7 @@ def test_cells_are_recorded_under_the_names_of_their_columns_and_say_how_they_we
     assert list(board.table()["verdict"])[3:] == ["differs", "differs"]
 
 
-@pytest.fixture(scope="module")
-def compare():
-    """The function of LDP-Auditor's chapter that compares a statement about many cells."""
-    path = Path(__file__).parents[2] / "book" / "ldp_auditor" / "ldp_checks.py"
-    return runpy.run_path(str(path))["compare_statement"]
-
-
-def test_a_statement_about_many_cells_is_compared_by_the_one_that_goes_furthest(loose, compare):
+def test_a_statement_about_many_cells_is_compared_by_the_one_that_goes_furthest(loose):
     board = paper_values.Scoreboard("ldp_auditor/fig2", how="closed form")
     shown = [
         compare(board, "below", CELLS, published=0.7, note="see there.", **NAMED),
@@ -242,7 +234,7 @@ def test_a_statement_about_many_cells_is_compared_by_the_one_that_goes_furthest(
     assert list(table["x"]) == [25, 25, 200, 200]
 
 
-def test_a_statement_about_ratios_divides_by_the_value_of_the_cell(compare):
+def test_a_statement_about_ratios_divides_by_the_value_of_the_cell():
     board = paper_values.Scoreboard("ldp_auditor/fig2", how="closed form")
     compare(board, "at most", CELLS.assign(epsilon=2.0), published=4.0, over="epsilon")
     (line,) = board.table().to_dict("records")
@@ -251,7 +243,7 @@ def test_a_statement_about_ratios_divides_by_the_value_of_the_cell(compare):
     assert line["reproduced_se"] == pytest.approx(1.0 * 2 / 0.9**2)
 
 
-def test_a_statement_about_cells_that_are_not_there_or_not_the_papers_records_nothing(compare):
+def test_a_statement_about_cells_that_are_not_there_or_not_the_papers_records_nothing():
     board = paper_values.Scoreboard("ldp_auditor/fig2")
     unknown = cells(("BLH", 25, 1.0, math.nan, math.nan))
     said = {True: "no such cell", False: "other parameters"}

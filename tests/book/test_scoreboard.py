@@ -5,13 +5,13 @@ import itertools
 import json
 import math
 import re
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from ldpbook import claims, errata, figures, scoreboard
 from ldpbook.paper_values import AGREES, COLUMNS, HOW, KINDS, VERDICTS
+from ldpbook.paths import ROOT
 
 SAID = ("=", "closed form", "printed number")
 OWN = ("=", "real reports", "own stand-in")
@@ -26,9 +26,6 @@ ROWS = [
     ("rad/fig1", "theirs", 1, None, None, 2.0, 0.1, 2.1, AGREES, "", "=", "released code", "own stand-in"),
     ("kv_auditor/table2", "mean", 3, 1234.0, 0.5, 1234.0, 1.5, None, "reproduced", "", *SAID),
 ]  # fmt: skip
-
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -1,24 +1,21 @@
 """Sentences of pages that state mathematics, computed again by other means."""
 
-import json
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from notebooks import ROOT, cells_of
 from scipy.optimize import brentq, minimize
 from scipy.special import rel_entr
 from scipy.stats import norm
 
 from ldpkit.mechanisms import AGM, GM, RAPPOR, FaultyUE
 
-BOOK = Path(__file__).parents[2] / "book"
-
 
 def cells(page):
     """The sources of a notebook's cells."""
-    return ["".join(c["source"]) for c in json.loads((BOOK / f"{page}.ipynb").read_text())["cells"]]
+    return ["".join(cell["source"]) for cell in cells_of(f"book/{page}")]
 
 
 def text(page):
@@ -72,7 +69,7 @@ def test_a_quarter_of_the_claim_of_gm_is_not_for_any_attack():
 
 
 def test_the_history_adds_up_what_deployments_promise():
-    page = (BOOK / "background" / "history.md").read_text()
+    page = (ROOT / "book" / "background" / "history.md").read_text()
     chrome = RAPPOR(10, 2 * 2 * math.log(3), h=2, keep=0.75, flip=0.25)  # f = 1/2
     assert chrome.f == pytest.approx(0.5)
     sums = [30 * 4, 365 * 4, 17.14 + 2.47, 48 * 0.534, 4 * 0.686, chrome.epsilon, chrome.first]

@@ -7,7 +7,6 @@ import io
 import json
 import shutil
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +15,7 @@ from PIL import Image
 
 from ldpbook import execute, takeaway
 from ldpbook.paper_values import COLUMNS
-
-ROOT = Path(__file__).parents[2]
+from ldpbook.paths import ROOT
 
 COLOURS = np.random.default_rng(1).integers(0, 4, (30, 40, 3), dtype=np.uint8) * 85
 """A picture of at most 64 colours."""

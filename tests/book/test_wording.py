@@ -3,7 +3,6 @@ words where a page uses it first. What is indexed and asked alike: both spelling
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 import yaml
@@ -11,8 +10,7 @@ from docutils import nodes
 from docutils.core import publish_doctree
 
 from ldpbook import execute, wording
-
-ROOT = Path(__file__).parents[2]
+from ldpbook.paths import ROOT
 
 PROJECT = execute.Project(ROOT)
 NAMES = yaml.safe_load(wording.FILE.read_text())["names"]
