@@ -205,9 +205,7 @@ def test_a_second_build_in_the_same_checkout_is_refused_and_no_folder_is_named(p
         raise AssertionError("built nowhere")
 
 
-def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
-    project, monkeypatch
-):
+def test_a_site_is_built_again_only_if_it_or_what_it_shows_changed(project, monkeypatch):
     built, site = [], project.build / "html"
     files = ("book/one.html", "searchindex.js", "_images/one.svg", "_static/a.js", "_live/a.json")
 
@@ -359,9 +357,7 @@ def test_unexplained_difference_fails_and_boards_are_merged(project, capsys):
     assert list(pd.read_csv(project.build / "scoreboard.csv")["item"]) == ["p/fig1", "p/fig2"]
 
 
-def test_a_site_is_called_damaged_only_if_nothing_it_shows_was_made_again(
-    project, capsys, monkeypatch
-):
+def test_a_site_is_damaged_only_if_nothing_it_shows_was_made_again(project, capsys, monkeypatch):
     page, stamp = project.html("book/one"), project.build / "site.json"
 
     def built(*command, **given):

@@ -84,9 +84,7 @@ def test_what_is_printed_stands_for_an_interval_and_what_nothing_contradicts_has
     assert len(vacuous) and (vacuous["code"] == "").all()
 
 
-def test_a_page_hands_its_verdicts_and_what_turns_each_of_them_to_the_build(
-    figure_2, tmp_path, monkeypatch
-):
+def test_a_page_hands_verdicts_and_what_turns_them_to_the_build(figure_2, tmp_path, monkeypatch):
     monkeypatch.setenv("LDPKIT_SCOREBOARD", str(tmp_path / "page.csv"))
     sgd = code("ldp_sgd")
     shown = claims.judge("ldp_sgd/table3", sgd)

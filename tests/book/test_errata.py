@@ -62,9 +62,8 @@ def test_numbers_are_kept():
 
 def test_a_formula_of_an_extraction_is_never_held_against_a_paper_alone():
     part = re.compile(r"^- \*\*Source\*\*: (.*?)(?=^- \*\*True)", flags=re.M | re.S)
-    sources = {
-        n: " ".join(f[1].split()) for n, entry in ENTRIES.items() if (f := part.search(entry))
-    }
+    found = {name: part.search(entry) for name, entry in ENTRIES.items()}
+    sources = {name: " ".join(said[1].split()) for name, said in found.items() if said}
     assert {name for name, source in sources.items() if "of a formula" in source} <= FLATTENED
     assert [n for n in FLATTENED & {*sources} if "fault of our copy" not in sources[n]] == []
 
@@ -353,10 +352,8 @@ def rad_4():
 
 def rad_5():
     m, delta, E = 8, Fraction(1, 20), grow(0.5)
-    law = [
-        [delta * (z == y) for y in range(m)] + [(1 - delta) * x for x in row]
-        for z, row in enumerate(grr(m, 0.5))
-    ]
+    named = [[delta * (z == y) for y in range(m)] for z in range(m)]
+    law = [part + [(1 - delta) * x for x in row] for part, row in zip(named, grr(m, 0.5))]
     for one, other in itertools.permutations(law, 2):  # the mechanism keeps its promise
         assert sum(max(0, a - E * b) for a, b in zip(one, other)) <= delta
     u, tv = Fraction(1, m), (E - 1 + 2 * delta) / (E + 1)

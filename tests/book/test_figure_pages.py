@@ -29,11 +29,8 @@ def text(name):
     return "\n".join("".join(cell["source"]) for cell in cells)
 
 
-PAGES = sorted(
-    str(path.relative_to(BOOK).with_suffix(""))
-    for path in BOOK.glob("*/*.ipynb")
-    if HEADING in path.read_text()
-)
+FOUND = [path for path in BOOK.glob("*/*.ipynb") if HEADING in path.read_text()]
+PAGES = sorted(str(path.relative_to(BOOK).with_suffix("")) for path in FOUND)
 
 
 def numbers(value):

@@ -185,9 +185,7 @@ def test_variants_of_a_page_lie_side_by_side_in_folders_that_say_what_they_are()
     assert all(re.fullmatch(r"[\w/.-]{1,100}", name) for name in folders)
 
 
-def test_a_variant_is_built_apart_from_the_book_says_what_it_is_and_survives_later_runs(
-    monkeypatch,
-):
+def test_a_variant_is_built_apart_says_what_it_is_and_survives_later_runs(monkeypatch):
     name, place = "background/mechanisms", ROOT / "_build" / "page" / "background-mechanisms"
     shutil.rmtree(place, ignore_errors=True)
     paths = [PROJECT.executed(f"book/{name}", suffix) for suffix in (".ipynb", ".json")]

@@ -33,10 +33,9 @@ def shown(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "book" / "rad").mkdir(parents=True)
     (tmp_path / "book" / "rad" / "fig1.ipynb").touch()
-    items = "kv_auditor/table2,Mean of rounds,kv_auditor/tables\nrad/fig1,Theorems,rad/fig1\n"
-    (tmp_path / "data" / "items.csv").write_text(
-        f"item,title,page\n{items}rad/fig2,Laplace,rad/fig2\n"
-    )
+    items = "item,title,page\nkv_auditor/table2,Mean of rounds,kv_auditor/tables\n"
+    items += "rad/fig1,Theorems,rad/fig1\nrad/fig2,Laplace,rad/fig2\n"
+    (tmp_path / "data" / "items.csv").write_text(items)
     pd.DataFrame(ROWS, columns=COLUMNS).to_csv(tmp_path / "board.csv", index=False)
     return scoreboard.page(tmp_path, tmp_path / "board.csv")
 

@@ -118,9 +118,8 @@ class Server:
                 cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True,
             )  # fmt: skip
         self.link = next(line.strip() for line in self.process.stdout if "#token=" in line)
-        self.base, self.token = re.match(
-            r"(http://127\.0\.0\.1:\d+)/static/\S+#token=(\S+)", self.link
-        ).groups()
+        entrance = r"(http://127\.0\.0\.1:\d+)/static/\S+#token=(\S+)"
+        self.base, self.token = re.match(entrance, self.link).groups()
 
     def stop(self):
         self.process.terminate()

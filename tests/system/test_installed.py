@@ -82,10 +82,9 @@ def test_wheel_and_archive_hold_the_module_and_what_it_has_to_say_and_are_made_a
     sources |= {"ldpkit/py.typed", "ldpkit/auditors/result.schema.json"}
     name = f"ldpkit-{ldpkit.__version__}"
     with zipfile.ZipFile(wheel) as found:
-        said = (
-            "METADATA RECORD WHEEL entry_points.txt top_level.txt licenses/LICENSE licenses/NOTICE"
-        )
-        about = {f"{name}.dist-info/{part}" for part in said.split()}
+        said = "METADATA RECORD WHEEL entry_points.txt top_level.txt".split()
+        said += ["licenses/LICENSE", "licenses/NOTICE"]
+        about = {f"{name}.dist-info/{part}" for part in said}
         assert set(found.namelist()) == sources | about
     with tarfile.open(archive) as found:
         held = {m.name.removeprefix(f"{name}/") for m in found if m.isfile()}

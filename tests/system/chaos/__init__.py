@@ -149,9 +149,8 @@ def runner() -> list[str]:
 def finish(root: Path, command: list[str], log: Path, **more: str) -> str:
     """Run a command to its end, undisturbed; what was wrong with that, or nothing."""
     with log.open("w") as said:
-        status = subprocess.run(
-            command, cwd=root, env=environment(root, **more), stdout=said, stderr=subprocess.STDOUT
-        ).returncode
+        given = {"cwd": root, "env": environment(root, **more), "stderr": subprocess.STDOUT}
+        status = subprocess.run(command, stdout=said, **given).returncode
     text = log.read_text(errors="replace")
     if status:
         return f"status {status}: {text[-600:]}"

@@ -41,12 +41,10 @@ def written(draw: random.Random, name: str) -> str:
         payload = draw.choice(PAYLOADS)
         return payload if draw.random() < 0.4 else urllib.parse.quote(payload)
 
-    query = "&".join(
-        f"{draw.choice(['q', 'highlight', 'theme', text()])}={text()}" for _ in range(2)
-    )
+    pairs = [f"{draw.choice(['q', 'highlight', 'theme', text()])}={text()}" for _ in range(2)]
     fragment = draw.choice([text(), f"{stem}:{text()}={text()}", f"{stem}:k={text()}&epsilon={text()}",
                             f"{stem}:{text()}", f"token={text()}"])  # fmt: skip
-    return f"?{query}#{fragment}"
+    return f"?{'&'.join(pairs)}#{fragment}"
 
 
 def attack(browser: Browser, base: str, name: str, draw: random.Random, entrance: str = "") -> str:
