@@ -175,9 +175,6 @@ def test_long_notebooks_start_first_as_measured_here_or_as_delivered(project, ca
     assert execute.durations(project)["book/two"] == math.inf  # nothing is known: it may be long
 
 
-# --- the build as a whole -------------------------------------------------------------------------
-
-
 def test_of_many_edits_a_build_keeps_the_last_and_nothing_that_was_left_unfinished(project):
     store = project.build / "sweeps"
     store.mkdir(parents=True)

@@ -67,9 +67,6 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-# --- the same bytes -------------------------------------------------------------------------------
-
-
 def test_the_cell_of_every_auditor_is_tested_here():
     assert GRIDS.keys() == AUDITS.keys()
 
@@ -96,9 +93,6 @@ def test_the_command_gives_the_same_bytes(where, call, here, tables, address):
         said = rf"(\d+) of \1 cells finished, {rows} rows in {audit}\.csv"
         assert (status, err) == (0, "") and re.match(said, out)
         assert (here / f"{audit}.csv").read_text() == tables[audit]
-
-
-# --- a cluster that loses workers -----------------------------------------------------------------
 
 
 def test_a_killed_worker_of_a_cluster_costs_only_its_cell(executor, tmp_path):
@@ -174,8 +168,6 @@ def test_without_distributed_the_extra_is_named(call, here, monkeypatch):
     assert (status, out) == (4, "") and "pip install 'ldpkit[cluster]'" in err
     assert "cluster" in importlib.metadata.metadata("ldpkit").get_all("Provides-Extra")
 
-
-# --- the command ----------------------------------------------------------------------------------
 
 GOOD = {"audit": "rad", "seed": 1, "fixed": {"trials": 1000},
         "grid": {"mechanism": ["GRR", "OUE"], "k": [4], "epsilon": [1]}}  # fmt: skip
@@ -366,9 +358,6 @@ def test_a_table_of_another_sweep_finished_or_not_is_replaced(call, here):
     (here / "one.csv").write_text("mechanism,k,epsilon,trials,faithful\n")  # no cell was finished
     assert call("sweep sweep.yml --workers 1")[0] == 0
     assert len(pd.read_csv("one.csv")) == 2
-
-
-# --- the page -------------------------------------------------------------------------------------
 
 
 def test_the_example_of_the_page_runs(call, here):
