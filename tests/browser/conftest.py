@@ -29,6 +29,16 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+class Listener(Quiet):
+    """A server that keeps what a browser tells it."""
+
+    def do_GET(self):
+        self.server.told.append((self.path, dict(self.headers)))
+        self.send_response(200)
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.end_headers()
+
+
 def serve(folder):
     """A plain web host of one folder, on a free port."""
     handler = functools.partial(Quiet, directory=str(folder))
@@ -69,16 +79,13 @@ def page(browser):
     page.outside, page.errors = [], []
     ours = re.compile(r"(https?|ws)://127\.0\.0\.1:\d+/|data:|blob:")
 
-    def told(message):
-        if message.type == "error":
-            page.errors.append(f"{message.text} {message.location['url']}")
+    def told(kind, wrong, text):
+        page.on(kind, lambda one: page.errors.append(text(one)) if wrong(one) else None)
 
+    told("console", lambda m: m.type == "error", lambda m: f"{m.text} {m.location['url']}")
+    told("pageerror", lambda e: True, str)
+    told("response", lambda r: r.status >= 400, lambda r: f"{r.status} {r.url}")
     page.on("request", lambda r: None if ours.match(r.url) else page.outside.append(r.url))
-    page.on("console", told)
-    page.on("pageerror", lambda e: page.errors.append(str(e)))
-    page.on(
-        "response", lambda r: page.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None
-    )
     yield page
     context.close()
 
@@ -120,6 +127,7 @@ class Server:
         self.link = next(line.strip() for line in self.process.stdout if "#token=" in line)
         entrance = r"(http://127\.0\.0\.1:\d+)/static/\S+#token=(\S+)"
         self.base, self.token = re.match(entrance, self.link).groups()
+        self.key = {"Authorization": f"token {self.token}"}
 
     def stop(self):
         self.process.terminate()

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
 import pytest
+from chaos import served
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from tornado import httpclient, websocket
 
@@ -64,8 +65,7 @@ def ready(page, live):
 
 def running(server):
     """The kernels of a server."""
-    key = {"Authorization": f"token {server.token}"}
-    asked = urllib.request.Request(f"{server.base}/api/kernels", headers=key)
+    asked = urllib.request.Request(f"{server.base}/api/kernels", headers=server.key)
     return {kernel["id"] for kernel in json.load(urllib.request.urlopen(asked))}
 
 
@@ -693,17 +693,12 @@ def test_a_session_leaves_no_word_in_the_terminal_but_that_it_ended(page, tmp_pa
 def test_a_busy_kernel_ends_with_its_page_and_waits_with_a_page_that_waits(page, tmp_path):
     """A tab that crashed cannot say that it ends; its socket closes, whatever its cell prints."""
     with Server(tmp_path, "--idle", "10") as server:
-        key = {"Authorization": f"token {server.token}"}
 
         async def busy(kernel):
             address = f"ws://127.0.0.1:{server.port}/api/kernels/{kernel}/channels"
-            way = await websocket.websocket_connect(httpclient.HTTPRequest(address, headers=key))
-            header = {"msg_id": "a", "msg_type": "execute_request", "username": "", "session": "a",
-                      "date": "2026-01-01T00:00:00Z", "version": "5.3"}  # fmt: skip
-            content = {"code": "while True:\n    print(1)", "silent": False, "store_history": False,
-                       "user_expressions": {}, "allow_stdin": False, "stop_on_error": True}  # fmt: skip
-            await way.write_message(json.dumps({"channel": "shell", "header": header, "metadata": {},
-                "parent_header": {}, "buffers": [], "content": content}))  # fmt: skip
+            asked = httpclient.HTTPRequest(address, headers=server.key)
+            way = await websocket.websocket_connect(asked)
+            await way.write_message(served.request("a", "while True:\n    print(1)"))
             while json.loads(await way.read_message())["header"]["msg_type"] != "stream":
                 pass
             way.close()
@@ -711,7 +706,7 @@ def test_a_busy_kernel_ends_with_its_page_and_waits_with_a_page_that_waits(page,
         enter(page, server)
         stuck(page)
         held = running(server)
-        made = urllib.request.Request(f"{server.base}/api/kernels", b"{}", key)
+        made = urllib.request.Request(f"{server.base}/api/kernels", b"{}", server.key)
         left = json.load(urllib.request.urlopen(made))["id"]
         with ThreadPoolExecutor() as beside:  # the browser's own loop runs here
             beside.submit(asyncio.run, busy(left)).result()
@@ -721,11 +716,10 @@ def test_a_busy_kernel_ends_with_its_page_and_waits_with_a_page_that_waits(page,
 
 def test_a_page_may_leave_before_its_kernel_answers(tmp_path):
     with Server(tmp_path) as server:
-        key = {"Authorization": f"token {server.token}"}
-        made = urllib.request.Request(f"{server.base}/api/kernels", b"{}", key)
+        made = urllib.request.Request(f"{server.base}/api/kernels", b"{}", server.key)
         kernel = json.load(urllib.request.urlopen(made))["id"]
         ways = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
-        told = key | {"Host": f"127.0.0.1:{server.port}", "Upgrade": "websocket"}
+        told = server.key | {"Host": f"127.0.0.1:{server.port}", "Upgrade": "websocket"}
         told |= {"Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
         told["Sec-WebSocket-Key"] = "AAAAAAAAAAAAAAAAAAAAAA=="
         for number, way in enumerate(ways):

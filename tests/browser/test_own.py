@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from browser.conftest import HTML
+from browser.conftest import HTML, Listener
 from browser.test_explore import drawn, opened, said
 
 OWN = "book/explore/own.html"
@@ -135,19 +135,8 @@ def test_code_that_cannot_be_used_is_told_so_and_the_page_lives_on(page, site, c
 
 
 def test_code_reaches_no_network_no_store_and_not_the_page(page, site):
-    asked = []
-
-    class Ear(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append(self.path)
-            self.send_response(200)
-            self.send_header("Access-Control-Allow-Origin", "*")
-            self.end_headers()
-
-        def log_message(self, *arguments):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ear) as ear:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Listener) as ear:
+        ear.told = []
         threading.Thread(target=ear.serve_forever, daemon=True).start()
         opened(page, f"{site}/{OWN}")
         address = f"http://127.0.0.1:{ear.server_address[1]}/"
@@ -164,7 +153,7 @@ def test_code_reaches_no_network_no_store_and_not_the_page(page, site):
         once = f"if (!self.done) {{ self.done = 1; {fetched} }}"
         run(page, f"function report(value) {{ {once} return 1; }}")
         ear.shutdown()
-    assert asked == []
+    assert ear.told == []
 
 
 def test_by_keyboard_alone_a_client_is_written_run_and_stopped(page, site):

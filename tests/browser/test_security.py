@@ -15,7 +15,7 @@ import pytest
 from chaos import scripts
 from jupyter_core.paths import jupyter_runtime_dir
 
-from browser.conftest import HTML, ROOT, Server
+from browser.conftest import HTML, ROOT, Listener, Server
 from browser.test_live import enter, running, status
 
 PROTOCOL = "v1.token.websocket.jupyter.org"
@@ -32,10 +32,6 @@ EXECUTE = [
 ]  # fmt: skip
 LAB = ["/lab", "/lab/tree/book/intro.md", "/lab/workspaces/auto-a", "/doc/tree/README.md"]
 SOCKETS = [f"/api/kernels/{KERNEL}/channels", "/api/events/subscribe", "/terminals/websocket/1"]
-
-
-def key(live):
-    return {"Authorization": f"token {live.token}"}
 
 
 def ask(live, method, path, body=None, **headers):
@@ -61,11 +57,11 @@ def upgrade(live, path, **headers):
 
 @pytest.fixture(scope="module")
 def kernel(live):
-    status, _, text = ask(live, "POST", "/api/kernels", "{}", **key(live))
+    status, _, text = ask(live, "POST", "/api/kernels", "{}", **live.key)
     assert status == 201
     name = json.loads(text)["id"]
     yield name
-    ask(live, "DELETE", f"/api/kernels/{name}", **key(live))
+    ask(live, "DELETE", f"/api/kernels/{name}", **live.key)
 
 
 @pytest.mark.parametrize("given", ["nothing", "wrong token", "token in the address", "json"])
@@ -83,7 +79,7 @@ def test_jupyterlab_without_the_token_is_a_page_that_holds_nothing(live, path):
     status, _, text = ask(live, "GET", path)
     assert status == 401 and len(text) < 300 and live.token not in text
     assert str(ROOT) not in text and "jupyter-config-data" not in text
-    status, _, text = ask(live, "GET", path, **key(live))
+    status, _, text = ask(live, "GET", path, **live.key)
     assert status == 200 and "jupyter-config-data" in text
 
 
@@ -98,7 +94,7 @@ def test_sockets_without_the_token_are_refused(live, path):
 def test_a_running_kernel_takes_a_socket_that_shows_the_token(live, kernel):
     path = f"/api/kernels/{kernel}/channels"
     assert upgrade(live, path) == upgrade(live, path, Origin=live.base) == 403
-    assert upgrade(live, path, **key(live)) == 101
+    assert upgrade(live, path, **live.key) == 101
     offered = f"{PROTOCOL}, {PROTOCOL}.{live.token}"
     asked_by_lab = f"v1.kernel.websocket.jupyter.org, {offered}"
     for said in (offered, asked_by_lab):
@@ -108,31 +104,19 @@ def test_a_running_kernel_takes_a_socket_that_shows_the_token(live, kernel):
 
 def test_the_token_ends_with_its_server(live, tmp_path):
     with Server(tmp_path) as server:
-        assert ask(server, "GET", "/api/live", **key(server))[0] == 204
+        assert ask(server, "GET", "/api/live", **server.key)[0] == 204
     with Server(tmp_path, port=server.port) as again:
         assert again.port == server.port and again.token != server.token
-        assert ask(again, "GET", "/api/live", **key(server))[0] == 403
+        assert ask(again, "GET", "/api/live", **server.key)[0] == 403
 
 
 def test_no_answer_sets_a_cookie(live):
     plain = ["/", "/login", "/static/book/intro.html", "/no", *LAB]
     reading = [path for method, path in EXECUTE if method == "GET"] + plain
     asked = [(*one, {}) for one in EXECUTE] + [("GET", path, {}) for path in plain]
-    asked += [("GET", path, key(live)) for path in reading]
+    asked += [("GET", path, live.key) for path in reading]
     for method, path, headers in asked:
         assert ask(live, method, path, **headers)[1].get_all("Set-Cookie") is None
-
-
-class Listener(http.server.BaseHTTPRequestHandler):
-    """Another server of the same address: it keeps what a browser tells it."""
-
-    def do_GET(self):
-        self.server.told.append(dict(self.headers))
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *arguments):
-        pass
 
 
 def test_what_a_browser_tells_another_port_of_the_address_lets_nobody_in(page, live):
@@ -149,7 +133,7 @@ def test_what_a_browser_tells_another_port_of_the_address_lets_nobody_in(page, l
         other.shutdown()
     assert other.told and live.token not in str(other.told)
     cookies = [f"{one['name']}={one['value']}" for one in page.context.cookies()]
-    sent = [told["Cookie"] for told in other.told if "Cookie" in told]
+    sent = [told["Cookie"] for _, told in other.told if "Cookie" in told]
     captured = {"Cookie": "; ".join([*cookies, *sent])}
     proofs = [one.partition("=")[2] for one in cookies if one.startswith("_xsrf=")]
     for proof in [*proofs, ""]:
@@ -176,7 +160,7 @@ def test_a_body_without_the_token_is_refused_before_it_is_sent(live, path, told)
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
 def test_no_other_origin_may_read_an_answer_even_with_the_token(live, method):
-    asked = {"Access_Control_Request_Headers": "authorization"} | key(live)
+    asked = {"Access_Control_Request_Headers": "authorization"} | live.key
     asked["Access_Control_Request_Method"] = "POST"
     for origin in ("http://127.0.0.1:1", "http://evil.example", "null"):
         status, headers, said = ask(live, method, "/api/contents", "{}", Origin=origin, **asked)
@@ -184,7 +168,7 @@ def test_no_other_origin_may_read_an_answer_even_with_the_token(live, method):
         assert method != "OPTIONS" or status == 405
         if status == 201:  # whoever has the token may write; nothing is left behind
             path = f"/api/contents/{json.loads(said)['path']}"
-            assert ask(live, "DELETE", path, **key(live))[0] == 204
+            assert ask(live, "DELETE", path, **live.key)[0] == 204
 
 
 def test_what_the_server_writes_down_is_for_its_user_alone(live):
@@ -195,7 +179,7 @@ def test_what_the_server_writes_down_is_for_its_user_alone(live):
 
 def test_a_name_that_is_made_to_point_here_is_refused(live):
     """DNS rebinding: the address is ours, the name is not."""
-    assert ask(live, "GET", "/api/status", Host="evil.example", **key(live))[0] == 403
+    assert ask(live, "GET", "/api/status", Host="evil.example", **live.key)[0] == 403
 
 
 def test_a_page_of_another_origin_can_neither_start_nor_talk_to_a_kernel(page, live, site, kernel):
