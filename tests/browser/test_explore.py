@@ -1,6 +1,5 @@
 """The explorers of the built book: by keyboard, by address, in both themes, from a file, on a phone,
-without scripts.
-"""
+without scripts."""
 
 import random
 import re

@@ -1,7 +1,6 @@
 """The closed forms that the explorers use, in a real browser, against the package.
 
-No book is needed. Settings are random with a fixed seed.
-"""
+No book is needed. Settings are random with a fixed seed."""
 
 import math
 

@@ -1,6 +1,5 @@
 """The explorer that audits a reader's own client: what it finds, what it does not, and that the code
-runs only where and when it may.
-"""
+runs only where and when it may."""
 
 import http.server
 import re

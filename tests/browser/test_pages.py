@@ -1,8 +1,7 @@
 """The built book in a real browser: every page loads, is complete, and asks nobody else for
 anything.
 
-Links are checked without a browser, by `book/ldpbook/build.py`.
-"""
+Links are checked without a browser, by `book/ldpbook/build.py`."""
 
 from urllib.parse import urlencode
 

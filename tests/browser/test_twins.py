@@ -1,6 +1,5 @@
 """Interactive twins of the built book's figures: each is drawn from the figure's own table, walked by
-keyboard, in both themes and on a phone, from a file and without a request to anybody.
-"""
+keyboard, in both themes and on a phone, from a file and without a request to anybody."""
 
 import csv
 import math

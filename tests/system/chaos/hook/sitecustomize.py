@@ -17,8 +17,7 @@ def install(under, counter, at, how):
     and do harm at number `at`.
 
     ``end`` kills the process before it writes, ``torn`` after it has written half a line, ``all``
-    its whole group; ``full`` fails this and every later write, as a full disk does.
-    """
+    its whole group; ``full`` fails this and every later write, as a full disk does."""
     busy = []
 
     def hook(event, given):
