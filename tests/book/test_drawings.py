@@ -5,8 +5,7 @@ import runpy
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "book" / "_static" / "drawings"
+FOLDER = Path(__file__).parents[2] / "book" / "_static" / "drawings"
 DRAWINGS = runpy.run_path(str(FOLDER / "draw.py"))["DRAWINGS"]
 SVG = "{http://www.w3.org/2000/svg}"
 

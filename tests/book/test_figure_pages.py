@@ -60,8 +60,7 @@ def test_what_you_should_see_is_what_comes_out(name):
             assert not NUMBER.search(re.sub(r"`[^`]*`|\$[^$]*\$", "", body)), body
         for code, shown in lines:
             given = numbers(eval(compile(ast.parse(code, mode="eval"), name, "eval"), dict(names)))
-            stated = NUMBER.findall(shown)
-            for value, number in zip(given, stated, strict=True):
+            for value, number in zip(given, NUMBER.findall(shown), strict=True):
                 unit = 10.0 ** -len(number.partition(".")[2])
                 if abs(value - float(number.replace(",", ""))) > 0.51 * unit or number not in body:
                     wrong.append((code, value, number))

@@ -65,8 +65,7 @@ def test_the_estimates_of_the_repeated_figures_follow_from_their_counts():
 
 def test_repeated_audits_are_held_against_the_stored_ones():
     some = paper_values.load("ldp_auditor", "reference").head(3)
-    again = compare(some, some.assign(seconds=1.0))
-    assert again.loc["exp1_pure"].tolist() == [3, 3, 0.0, 3.0]
+    assert compare(some, some.assign(seconds=1.0)).loc["exp1_pure"].tolist() == [3, 3, 0.0, 3.0]
     read = pd.read_csv(io.StringIO(some.assign(seconds=1.0).to_csv()))  # no protocol is named in it
     assert compare(paper_values.load("ldp_auditor", "reference"), read)["same"].tolist() == [3]
     off = some.assign(seconds=1.0, epsilon_emp=some["epsilon_emp"] + [0, 0, 1])

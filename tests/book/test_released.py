@@ -133,8 +133,7 @@ def test_doubles_that_one_input_cannot_reach():
 
 def test_the_file_has_the_stated_columns_and_verdicts(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "BUILD", tmp_path)
-    adapters = [table.ldpkit_clients, table.rappor_clients]
-    found = table.table(share=0.02, adapters=adapters)
+    found = table.table(share=0.02, adapters=[table.ldpkit_clients, table.rappor_clients])
     rows = pd.read_csv(table.write(found))
     assert len(rows) == len(found) == 9
     assert rows["verdict"].str.match("violates|keeps|weak|not auditable").all()
@@ -206,8 +205,7 @@ def test_counts_agree_with_an_earlier_measurement_of_the_same_releases(kept, liv
     for path, law in laws.items():
         half = 0.5 * 10.0 ** -len(printed[path].partition(".")[2])  # of the last digit printed
         assert law == float(printed[path]) or abs(law - float(printed[path])) <= 1.01 * half, path
-    moved = kept.assign(tp=kept["tp"] * 0.9)
-    assert set(table.compared(moved)["counts"]) == {"agrees", "differs"}
+    assert set(table.compared(kept.assign(tp=kept["tp"] * 0.9))["counts"]) == {"agrees", "differs"}
     for tp, fp in ((0, 0), (1, 0), (1, 1)):  # of one report each; nothing is held against that
         few = kept.assign(tp=float(tp), fp=float(fp), reports=1)
         assert table.compared(few)["counts"].notna().all()

@@ -131,8 +131,7 @@ def test_only_a_printed_number_or_a_curve_on_its_own_setting_begins_with_reprodu
     """Of all rows there can be, alone on an item."""
     for v, k, h in itertools.product(VERDICTS, KINDS, HOW):
         earned = v == "reproduced" and k in KINDS[:2] and h != "timing"
-        state = figures.state(rows_of((v, k, h, True)))
-        assert state.startswith("reproduced") == earned, (v, k, h)
+        assert figures.state(rows_of((v, k, h, True))).startswith("reproduced") == earned, (v, k, h)
 
 
 ENTRIES = errata.entries(ROOT)

@@ -50,8 +50,7 @@ def test_an_audit_of_two_bits_needs_fewer_pairs_than_one_of_their_event(claim, p
     )
     assert round(math.log(100) / nearest.fun) == pairs
     names = {"FaultyUE": FaultyUE, "np": np, "k": 10, "alpha": 0.01, "epsilon": [claim]}
-    found = {"limit": [0.0]}
-    glued = run("stop_when_sure", "bits_needed", rel_entr=rel_entr, found=found, **names)
+    glued = run("stop_when_sure", "bits_needed", rel_entr=rel_entr, found={"limit": [0.0]}, **names)
     assert glued["needs-bits"] == str(pairs)
     assert "no valid audit of **this event** needs fewer" in text("stop_when_sure")
 

@@ -61,8 +61,7 @@ def test_a_variant_is_drawn_into_the_axes_of_the_book_and_its_card_is_the_books(
         project.executed("book/p").parent.mkdir(parents=True)
         project.executed("book/p").write_text(json.dumps({"cells": cells}))
     config = SimpleNamespace(ldpkit_build="_build/page/one", ldpkit_variant="k = 3")
-    builder = SimpleNamespace(format="html")
-    app = SimpleNamespace(srcdir=tmp_path, builder=builder, config=config)
+    app = SimpleNamespace(srcdir=tmp_path, builder=SimpleNamespace(format="html"), config=config)
 
     def found():
         return provenance.twins(app, "book/p")["fig-one"]

@@ -140,8 +140,7 @@ def test_every_numbered_figure_is_a_word_of_its_own(text, found):
 
 
 def test_the_protocol_is_a_word_and_the_article_is_none():
-    words = LANGUAGE.split("THE is not the other")
-    assert words == ["THE_", "is", "not", "the", "other"]
+    assert LANGUAGE.split("THE is not the other") == ["THE_", "is", "not", "the", "other"]
     assert LANGUAGE.word_filter("the_") and not LANGUAGE.word_filter("the")
 
 

@@ -275,8 +275,7 @@ def test_a_link_opened_in_a_new_tab_leads_to_a_page_that_runs(ready):
     status(tab, "Ready")
     assert tab.evaluate(KEPT) == 0 and tab.evaluate("window.opener") is None
     unfold(tab)
-    cell = tab.locator(".cell:has(.live-run)").first
-    cell.locator(".live-run").click()
+    tab.locator(".cell:has(.live-run)").first.locator(".live-run").click()
     status(tab, "Done")
 
 
@@ -520,8 +519,7 @@ def test_a_scratch_cell_and_a_solution_of_an_exercise_run_and_neither_changes_th
 
 def test_the_address_sets_parameters_runs_nothing_and_survives_a_reload(ready, live):
     ready.goto(f"{live.base}/static/{PAGE}.html?k=25&trials=2e3#fig-ldp-auditor-1")
-    words = status(ready, "Ready")
-    assert "The address of this page sets k = 25, trials = 2000." in words
+    assert "The address of this page sets k = 25, trials = 2000." in status(ready, "Ready")
     assert ready.get_by_label("k", exact=True).input_value() == "25"
     assert "trials = 2000  #" in parameters_cell(ready)
     assert ready.locator(".live-new").count() == 0  # nothing ran

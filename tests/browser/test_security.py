@@ -96,8 +96,7 @@ def test_a_running_kernel_takes_a_socket_that_shows_the_token(live, kernel):
     assert upgrade(live, path) == upgrade(live, path, Origin=live.base) == 403
     assert upgrade(live, path, **live.key) == 101
     offered = f"{PROTOCOL}, {PROTOCOL}.{live.token}"
-    asked_by_lab = f"v1.kernel.websocket.jupyter.org, {offered}"
-    for said in (offered, asked_by_lab):
+    for said in (offered, f"v1.kernel.websocket.jupyter.org, {offered}"):  # as JupyterLab asks
         status, headers, _ = ask(live, "GET", path, **socket_headers(Sec_WebSocket_Protocol=said))
         assert status == 101 and headers["Sec-WebSocket-Protocol"] == said.partition(",")[0]
 
@@ -172,8 +171,7 @@ def test_no_other_origin_may_read_an_answer_even_with_the_token(live, method):
 
 
 def test_what_the_server_writes_down_is_for_its_user_alone(live):
-    folder = Path(jupyter_runtime_dir())
-    files = list(folder.glob(f"jpserver-{live.process.pid}*"))
+    files = list(Path(jupyter_runtime_dir()).glob(f"jpserver-{live.process.pid}*"))
     assert files and all(path.stat().st_mode & 0o777 == 0o600 for path in files)
 
 

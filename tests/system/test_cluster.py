@@ -174,8 +174,7 @@ GOOD = {"audit": "rad", "seed": 1, "fixed": {"trials": 1000},
 
 
 def config(folder, found):
-    text = found if isinstance(found, str) else json.dumps(found)
-    (folder / "sweep.yml").write_text(text)
+    (folder / "sweep.yml").write_text(found if isinstance(found, str) else json.dumps(found))
 
 
 def test_out_and_store_come_from_the_command_or_the_file_or_its_name(call, here):

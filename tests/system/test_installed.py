@@ -58,8 +58,7 @@ def installed(tmp_path_factory):
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
     site = Path(subprocess.check_output([python, "-c", where], text=True).strip())
     for release in required().values():
-        tops = {file.parts[0] for file in release.files} - {"..", "__pycache__"}
-        for top in tops:
+        for top in {file.parts[0] for file in release.files} - {"..", "__pycache__"}:
             (site / top).symlink_to(release.locate_file(top))
     environment = {"HOME": str(home), "PATH": f"{home}:{os.environ['PATH']}"}
 
@@ -79,8 +78,7 @@ def test_wheel_and_archive_hold_the_module_and_what_it_has_to_say(installed):
     with zipfile.ZipFile(wheel) as found:
         said = "METADATA RECORD WHEEL entry_points.txt top_level.txt".split()
         said += ["licenses/LICENSE", "licenses/NOTICE"]
-        about = {f"{name}.dist-info/{part}" for part in said}
-        assert set(found.namelist()) == sources | about
+        assert set(found.namelist()) == sources | {f"{name}.dist-info/{part}" for part in said}
     with tarfile.open(archive) as found:
         held = {m.name.removeprefix(f"{name}/") for m in found if m.isfile()}
     said = {"LICENSE", "NOTICE", "README.md", "PKG-INFO", "pyproject.toml", "setup.cfg"}

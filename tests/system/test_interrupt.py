@@ -255,8 +255,7 @@ def test_workers_hear_no_interrupt_while_they_start(tmp_path):
         lines = [""]
         while not any("executors.serve" in line for line in lines):
             assert process.poll() is None
-            children = psutil.Process(process.pid).children()
-            lines = [" ".join(child.cmdline()) for child in children]
+            lines = [" ".join(child.cmdline()) for child in psutil.Process(process.pid).children()]
         said = interrupted(process)
     assert said.startswith("ldpkit: interrupted after 0 of 2 cells, kept in grid.cells")
 
