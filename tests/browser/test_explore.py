@@ -80,9 +80,8 @@ def drawn_addresses(keys, seed, n=80):
     draw = random.Random(seed)
     for _ in range(n):
         pairs = range(draw.randrange(1, 4))
-        yield "&".join(
-            f"{draw.choice([*keys, draw.choice(ODD)])}={draw.choice(ODD)}" for _ in pairs
-        )
+        said = [f"{draw.choice([*keys, draw.choice(ODD)])}={draw.choice(ODD)}" for _ in pairs]
+        yield "&".join(said)
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
