@@ -148,9 +148,9 @@ def test_the_scoreboard_is_short_opens_without_scripts_and_gives_its_table(brows
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_short_names_are_explained_on_hover_and_in_words_at_their_first_use(page, site, name):
-    """In words: in running text, or in a table if the page has the name in tables only; headings,
-    links' names and the card at the head are left."""
+def test_short_names_and_words_are_explained_on_hover_and_at_their_first_use(page, site, name):
+    """Short names in words: in running text, or in a table if the page has the name in tables only;
+    headings, links' names and the card at the head are left. Words of the glossary once."""
     page.goto(f"{site}/{name}.html", wait_until="domcontentloaded")
     uses = page.eval_on_selector_all(
         "article abbr:not(.word)",
@@ -165,11 +165,6 @@ def test_short_names_are_explained_on_hover_and_in_words_at_their_first_use(page
     for short in {use["name"] for use in uses}:
         first = min((use for use in uses if use["name"] == short), key=lambda use: use["rank"])
         assert first["rank"] == 2 or first["title"].lower() in first["block"], short
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_words_of_the_glossary_are_explained_on_hover_once_and_in_running_text(page, site, name):
-    page.goto(f"{site}/{name}.html", wait_until="domcontentloaded")
     words = page.locator("article abbr.word")
     found = words.evaluate_all("all => all.map(a => [a.textContent, a.title])")
     met = [wording.meaning(used) for used, _ in found]
