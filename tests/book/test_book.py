@@ -332,16 +332,13 @@ def test_a_scale_that_no_page_can_follow_is_refused(project):
         execute.run(project.root)
 
 
-WORDS = "=,closed form,printed number"
-
-
 def boards(project, **rows):
     """Let notebooks write a table of comparisons with one row each."""
     items = project.root / "data" / "items.csv"
     items.parent.mkdir()
     items.write_text("item,title,page\np/fig1,One,one\np/fig2,Two,two\n")
     for page, row in rows.items():
-        text = f"{','.join(COLUMNS)}\n{row},{WORDS}\n"
+        text = f"{','.join(COLUMNS)}\n{row},=,closed form,printed number\n"
         written = "import os, pathlib\npathlib.Path(os.environ['LDPKIT_SCOREBOARD']).write_text"
         write(project, page, f"{written}({text!r})", parameters="seed = 1  # any")
 

@@ -19,7 +19,6 @@ from ldpbook.execute import Project
 from ldpkit import stats
 
 BOOK = ROOT / "book"
-HEADING = "## Does it agree with the paper?"
 SEEN = re.compile(r"```\{dropdown\} What you should see\n(.*?)```", flags=re.S)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[,\d]*\d)?(?:\.\d+)?(?:e-?\d+)?")
 
@@ -29,7 +28,7 @@ def text(name):
     return "\n".join("".join(cell["source"]) for cell in cells)
 
 
-FOUND = [path for path in BOOK.glob("*/*.ipynb") if HEADING in path.read_text()]
+FOUND = [p for p in BOOK.glob("*/*.ipynb") if "## Does it agree with the paper?" in p.read_text()]
 PAGES = sorted(str(path.relative_to(BOOK).with_suffix("")) for path in FOUND)
 
 

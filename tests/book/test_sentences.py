@@ -18,11 +18,6 @@ def cells(page):
     return ["".join(cell["source"]) for cell in cells_of(f"book/{page}")]
 
 
-def text(page):
-    """All words of a notebook, each line broken like any other space."""
-    return " ".join(" ".join(cells(page)).split())
-
-
 def run(page, word, **names):
     """The names of the one cell that defines or glues `word`, with those that it takes."""
     glued = {}
@@ -52,7 +47,8 @@ def test_an_audit_of_two_bits_needs_fewer_pairs_than_one_of_their_event(claim, p
     names = {"FaultyUE": FaultyUE, "np": np, "k": 10, "alpha": 0.01, "epsilon": [claim]}
     glued = run("stop_when_sure", "bits_needed", rel_entr=rel_entr, found={"limit": [0.0]}, **names)
     assert glued["needs-bits"] == str(pairs)
-    assert "no valid audit of **this event** needs fewer" in text("stop_when_sure")
+    words = " ".join(" ".join(cells("stop_when_sure")).split())
+    assert "no valid audit of **this event** needs fewer" in words
 
 
 def test_a_quarter_of_the_claim_of_gm_is_not_for_any_attack():

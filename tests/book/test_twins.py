@@ -27,14 +27,11 @@ def twin(spec, table):
     return provenance.Drawn(0, "fig-one", data).twin
 
 
-def decoded(found):
-    names = [found["names"][c] for c in ("panel", "series", "source")]
-    return [[*(names[i][row[i]] for i in range(3)), *row[3:]] for row in found["rows"]]
-
-
 def test_a_twin_holds_every_row_of_the_table_and_is_valid_json_inside_a_page():
     found = twin(TOLD, text())
-    assert decoded(found) == [
+    names = [found["names"][column] for column in ("panel", "series", "source")]
+    rows = [[*(names[i][row[i]] for i in range(3)), *row[3:]] for row in found["rows"]]
+    assert rows == [
         ["OUE, </script>", "k = 2", "this run", 0.5, 1e-9, 0.25],
         ["OUE, </script>", "", "claim", None, 0.6666666667, None],
         ["SS", 'k = "3"', "exact", 4, "inf", None],
