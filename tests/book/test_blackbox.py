@@ -2,26 +2,23 @@
 are, and repeated by one command; a small part of them is repeated here."""
 
 import math
-from pathlib import Path
 
+import innocent
+import leaks
+import mechanisms
 import numpy as np
 import pandas as pd
 import pytest
+import series
+import sniper
 from laws import P_MIN
 from scipy import stats
 
-ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "data" / "results"
-
-import innocent  # noqa: E402
-import leaks  # noqa: E402
-import mechanisms  # noqa: E402
-import series  # noqa: E402
-import sniper  # noqa: E402
+from ldpbook.paths import ROOT
 
 
 def stored(name):
-    return pd.read_csv(RESULTS / f"blackbox_{name}.csv")
+    return pd.read_csv(ROOT / "data" / "results" / f"blackbox_{name}.csv")
 
 
 def test_nobody_who_keeps_the_claim_is_accused_too_often():
@@ -63,11 +60,8 @@ def test_the_suite_is_whole_and_no_bound_claims_more_than_it_may():
 def test_a_small_part_of_the_audits_at_the_edge(monkeypatch, tmp_path):
     """30 declared audits of 500 pairs, 10 of recordings, 5 learned; accusations at `P_MIN`."""
     monkeypatch.setattr(innocent, "STORE", tmp_path)
-    for make, pairs, runs in (
-        (innocent.declared, 500, 30),
-        (innocent.recordings, 500, 10),
-        (innocent.learned, 100, 5),
-    ):
+    for way, pairs, runs in (("declared", 500, 30), ("recordings", 500, 10), ("learned", 100, 5)):
+        make = getattr(innocent, way)
         found = [make(pairs, run).run(run + 1)[0].violated for run in range(runs)]
         assert stats.binom.sf(sum(found) - 1, runs, innocent.ALPHA) > P_MIN
 
@@ -75,10 +69,11 @@ def test_a_small_part_of_the_audits_at_the_edge(monkeypatch, tmp_path):
 def test_a_measurement_that_was_interrupted_goes_on(monkeypatch, tmp_path):
     monkeypatch.setattr(series, "STORE", tmp_path)
 
+    def audit(run):
+        return innocent.declared(30, run)
+
     def planned(runs, paused):
-        return series.Series(
-            {"pairs": 30}, runs, lambda run: innocent.declared(30, run), {}, paused
-        )
+        return series.Series({"pairs": 30}, runs, audit, {}, paused)
 
     first = series.measured("x", [planned(3, True)])
     assert sorted(row["run"] for row in first[0][1]) == [0, 1, 2]

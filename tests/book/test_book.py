@@ -9,26 +9,23 @@ import shutil
 import subprocess
 import sys
 import types
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from notebooks import NOTEBOOKS, PROJECT, cells_of, notebook
+from notebooks import NOTEBOOKS, cells_of, notebook
 
 from ldpbook import build, execute, reproduce, stored
 from ldpbook.paper_values import COLUMNS
-
-ROOT = Path(__file__).parents[2]
+from ldpbook.paths import ROOT
 
 GRAPH = stored.PACKAGE
 
 
 @pytest.fixture
-def project(tmp_path):
+def project(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     (tmp_path / "book" / "scales").mkdir(parents=True)
-    (tmp_path / "_toc.yml").write_text(
-        "format: jb-book\nroot: book/one\nchapters:\n- file: book/two\n"
-    )
+    (tmp_path / "_toc.yml").write_text("root: book/one\nchapters: [{file: book/two}]\n")
     made = execute.Project(tmp_path)
     write(made, "one", "print('ran with', trials)")
     write(made, "two", "print(seed)", parameters="seed = 1  # any")
@@ -79,12 +76,11 @@ def test_notebooks_that_run_side_by_side_share_the_cores(project, monkeypatch):
 def test_processes_of_a_page_find_the_modules_beside_it(project):
     """With one notebook at a time a page shares its sweep among processes, which import its helpers."""
     (project.root / "book" / "beside.py").write_text("def squared(x):\n    return x * x\n")
-    source = (
-        "import beside\nimport concurrent.futures\nimport multiprocessing\n"
-        "own = multiprocessing.get_context('spawn')\n"
-        "with concurrent.futures.ProcessPoolExecutor(2, own) as pool:\n"
-        "    assert [*pool.map(beside.squared, [2, 3])] == [4, 9]"
-    )
+    source = """
+import beside, concurrent.futures, multiprocessing
+with concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+    assert [*pool.map(beside.squared, [2, 3])] == [4, 9]
+"""
     write(project, "one", source)
     assert execute.run(project.root, jobs=1) == 0
 
@@ -101,14 +97,9 @@ def test_no_number_of_notebooks_at_a_time_is_made_another(monkeypatch, capsys):
 def test_equal_runs_give_equal_bytes(project):
     """In how many pieces a cell prints depends on how busy the machine is."""
     table = "import pandas as pd\npd.DataFrame({'x': [trials, 2]}).style.hide(axis='index')"
+    told_apart = "two = object(), object()\nprint(*two, two[0])"
     printed = "import sys\nfor i in range(3):\n    print(i)\n    sys.stdout.flush()\n"
-    write(
-        project,
-        "one",
-        table,
-        "two = object(), object()\nprint(*two, two[0])",
-        f"{printed}display(3)\nprint(4)",
-    )
+    write(project, "one", table, told_apart, f"{printed}display(3)\nprint(4)")
     found = []
     for _ in range(2):
         execute.run(project.root, scale="smoke", jobs=2)
@@ -133,11 +124,8 @@ def test_saved_outputs_do_not_make_a_notebook_stale(project):
 
 
 def test_results_depend_on_the_environment_but_not_on_what_the_release_found(project):
-    held = ("requirements.lock", "book/packages/p-1.txt")
-    for name, counts in [
-        *((n, True) for n in held),
-        *((n, False) for n in execute.EXPECTED.values()),
-    ]:
+    held = {"requirements.lock": True, "book/packages/p-1.txt": True}
+    for name, counts in (held | dict.fromkeys(execute.EXPECTED.values(), False)).items():
         before = project.digest(*execute.SHARED)
         (project.root / name).parent.mkdir(parents=True, exist_ok=True)
         (project.root / name).write_text("changed")
@@ -187,9 +175,6 @@ def test_long_notebooks_start_first_as_measured_here_or_as_delivered(project, ca
     assert execute.durations(project)["book/two"] == math.inf  # nothing is known: it may be long
 
 
-# --- the build as a whole -------------------------------------------------------------------------
-
-
 def test_of_many_edits_a_build_keeps_the_last_and_nothing_that_was_left_unfinished(project):
     store = project.build / "sweeps"
     store.mkdir(parents=True)
@@ -206,11 +191,8 @@ def test_of_many_edits_a_build_keeps_the_last_and_nothing_that_was_left_unfinish
 
 
 def test_a_second_build_in_the_same_checkout_is_refused_and_no_folder_is_named(project):
-    with (
-        build.alone(project),
-        pytest.raises(SystemExit, match=f"process {os.getpid()}, since "),
-        build.alone(project),
-    ):
+    refused = pytest.raises(SystemExit, match=f"process {os.getpid()}, since ")
+    with build.alone(project), refused, build.alone(project):
         raise AssertionError("two builds at once")
     with build.alone(project):  # and is welcome afterwards
         pass
@@ -220,9 +202,7 @@ def test_a_second_build_in_the_same_checkout_is_refused_and_no_folder_is_named(p
         raise AssertionError("built nowhere")
 
 
-def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
-    project, monkeypatch
-):
+def test_a_site_is_built_again_only_if_it_or_what_it_shows_changed(project, monkeypatch):
     built, site = [], project.build / "html"
     files = ("book/one.html", "searchindex.js", "_images/one.svg", "_static/a.js", "_live/a.json")
 
@@ -234,7 +214,6 @@ def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
             (site / name).write_text("made")
         return types.SimpleNamespace(returncode=0)
 
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     monkeypatch.setattr(build.subprocess, "run", jupyter_book)
     project.build.mkdir()
     for name in ("pyproject.toml", "requirements.lock"):  # what the bill of materials is made from
@@ -267,7 +246,6 @@ def test_a_source_that_is_edited_during_the_build_is_shown_by_the_next_build(pro
 
     monkeypatch.setattr(build.execute, "jupyter_book", jupyter_book)
     monkeypatch.setattr(build.supply, "document", lambda root: {})
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     project.build.mkdir()
     text.write_text("as it was")
     assert [build.site(project) for _ in range(3)] == [0, 0, 0]
@@ -276,11 +254,9 @@ def test_a_source_that_is_edited_during_the_build_is_shown_by_the_next_build(pro
 
 def test_a_site_with_warnings_is_no_site(project, monkeypatch, capsys):
     def jupyter_book(command, stdout, **_):
-        stdout.write("WARNING: nothing is there\n")
-        stdout.flush()
+        print("WARNING: nothing is there", file=stdout, flush=True)
         return types.SimpleNamespace(returncode=1)
 
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     monkeypatch.setattr(build.subprocess, "run", jupyter_book)
     project.build.mkdir()
     assert build.site(project) == 1 and build.site(project) == 1
@@ -315,7 +291,7 @@ def test_a_cell_that_never_ends_is_stopped_and_named(project, monkeypatch):
 
 
 def test_a_damaged_copy_record_or_table_is_noticed_and_made_again(project, capsys):
-    boards(project, one=f"p/fig1,s,1,2,0,2,0,2,reproduced,,{WORDS}\n")
+    boards(project, one="p/fig1,s,1,2,0,2,0,2,reproduced,")
     assert execute.run(project.root, jobs=2) == 0
     copy, record, board = (project.executed("book/one", s) for s in (".ipynb", ".json", ".csv"))
     for path, spoil in [
@@ -356,50 +332,39 @@ def test_a_scale_that_no_page_can_follow_is_refused(project):
         execute.run(project.root)
 
 
-WORDS = "=,closed form,printed number"
-
-
 def boards(project, **rows):
     """Let notebooks write a table of comparisons with one row each."""
-    header = ",".join(COLUMNS) + "\n"
-    (project.root / "data").mkdir()
-    (project.root / "data" / "items.csv").write_text(
-        "item,title,page\np/fig1,One,one\np/fig2,Two,two\n"
-    )
+    items = project.root / "data" / "items.csv"
+    items.parent.mkdir()
+    items.write_text("item,title,page\np/fig1,One,one\np/fig2,Two,two\n")
     for page, row in rows.items():
-        opened = "import os\nwith open(os.environ['LDPKIT_SCOREBOARD'], 'w') as file:\n"
-        write(
-            project, page, f"{opened}    file.write({header + row!r})", parameters="seed = 1  # any"
-        )
+        text = f"{','.join(COLUMNS)}\n{row},=,closed form,printed number\n"
+        written = "import os, pathlib\npathlib.Path(os.environ['LDPKIT_SCOREBOARD']).write_text"
+        write(project, page, f"{written}({text!r})", parameters="seed = 1  # any")
 
 
 def test_unexplained_difference_fails_and_boards_are_merged(project, capsys):
-    boards(
-        project,
-        one=f"p/fig1,s,1,2,0,2,0,2,reproduced,,{WORDS}\n",
-        two=f"p/fig2,s,1,2,0,3,0,3,differs,,{WORDS}\n",
-    )
+    reproduced, differs = "p/fig1,s,1,2,0,2,0,2,reproduced,", "p/fig2,s,1,2,0,3,0,3,differs,"
+    boards(project, one=reproduced, two=differs)
     assert execute.run(project.root, jobs=2) == 1
     assert "DIFFERS   p/fig2" in capsys.readouterr().err
     assert list(pd.read_csv(project.build / "scoreboard.csv")["item"]) == ["p/fig1", "p/fig2"]
 
 
-def test_a_site_is_called_damaged_only_if_nothing_it_shows_was_made_again(
-    project, capsys, monkeypatch
-):
+def test_a_site_is_damaged_only_if_nothing_it_shows_was_made_again(project, capsys, monkeypatch):
     page, stamp = project.html("book/one"), project.build / "site.json"
 
     def built(*command, **given):
         raise InterruptedError
 
     monkeypatch.setattr(build.subprocess, "run", built)
-    for source, damaged in (("", True), (notebook("seed = 2  # any", "print(seed)"), False)):
+    for damaged in (True, False):
         page.parent.mkdir(parents=True)
         page.write_text("what was built")
         stamp.write_text(json.dumps(build.state(project, project.digest(*build.SHOWN))))
         page.unlink()
-        if source:
-            project.source("book/one").write_text(source)
+        if not damaged:
+            write(project, "one", "print(seed)", parameters="seed = 2  # any")
         with pytest.raises(InterruptedError):
             build.site(project)
         assert ("damaged   the site: 1 files were changed" in capsys.readouterr().out) is damaged
@@ -412,22 +377,19 @@ def test_missing_empty_unexecuted_and_located_pages_are_reported(project):
             project.html(page).write_text(f"<article class='x'>{body}</article>")
 
     assert build.problems(project) == ["book/one was not built", "book/two was not built"]
-    show("word " * 40, "two words")
-    unexecuted = [f"book/{name} shows a notebook that was not executed" for name in ("one", "two")]
-    assert build.problems(project) == [unexecuted[0], "book/two is empty", unexecuted[1]]
     words = "word " * 40
+    show(words, "two words")
+    one, two = (f"book/{name} shows a notebook that was not executed" for name in ("one", "two"))
+    assert build.problems(project) == [one, "book/two is empty", two]
     show(f"{words} PosixPath('{project.root}/x')", words)
-    located = f"book/one names {project.root}"
-    assert build.problems(project) == [unexecuted[0], located, unexecuted[1]]
+    assert build.problems(project) == [one, f"book/one names {project.root}", two]
 
 
 def test_figures_without_a_table_are_reported(project):
-    good = (
-        "figure = plots.figure(pd.DataFrame([('', '', 'exact', 1, 2, None)],"
-        " columns=plots.COLUMNS), x='k', y='rate')"
-    )
-    bad = "import matplotlib.pyplot as plt\nfigure = plt.figure()\nfigure.add_subplot()"
     start = "import pandas as pd\nfrom ldpbook import plots\nplots.use()"
+    table = "table = pd.DataFrame([('', '', 'exact', 1, 2, None)], columns=plots.COLUMNS)"
+    good = f"{table}\nfigure = plots.figure(table, x='k', y='rate')"
+    bad = "import matplotlib.pyplot as plt\nfigure = plt.figure()\nfigure.add_subplot()"
     made = json.loads(notebook("seed = 1  # any", start, good, bad))
     for cell, name in zip(made["cells"][2:], ("fig-good", "fig-bad")):
         cell["metadata"]["mystnb"] = {"figure": {"name": name}}
@@ -442,11 +404,6 @@ def test_the_reference_shows_every_module_for_readers():
     inner = {"ldpkit", "ldpkit.__main__"}
     own = {m for m in GRAPH.modules if m.startswith("ldpkit") and not m.startswith("ldpkit.cli")}
     assert len(shown) == len(set(shown)) and own - inner <= set(shown)
-
-
-def test_every_page_of_the_contents_has_a_source():
-    sources = {page: (PROJECT.source(page), ROOT / f"{page}.md") for page in PROJECT.pages()}
-    assert [page for page, found in sources.items() if not any(p.exists() for p in found)] == []
 
 
 def lacks(page):
@@ -499,15 +456,12 @@ def test_a_build_is_held_to_what_the_release_found():
 
 
 def test_two_builds_are_compared_file_by_file(tmp_path):
-    for name in ("one", "two"):
-        for path, text in (
-            ("scoreboard.csv", "equal"),
-            ("executed/book/a.ipynb", name),
-            (f"html/{name}.html", "alone"),
-            ("executed/book/a.json", name),  # the record of a run: it says when
-        ):
-            (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name / path).write_text(text)
+    for name in ("one", "two"):  # a.json is the record of a run: it says when
+        (tmp_path / name / "executed/book").mkdir(parents=True)
+        (tmp_path / name / "html").mkdir()
+        for path in ("executed/book/a.ipynb", "executed/book/a.json", f"html/{name}.html"):
+            (tmp_path / name / path).write_text(name)
+        (tmp_path / name / "scoreboard.csv").write_text("equal")
     common, unequal = reproduce.differences(tmp_path / "one", tmp_path / "two")
     assert (common, unequal) == (2, ["executed/book/a.ipynb", "html/one.html", "html/two.html"])
 
@@ -515,11 +469,9 @@ def test_two_builds_are_compared_file_by_file(tmp_path):
 def test_only_pages_without_a_seed_and_times_may_differ_between_builds(tmp_path):
     page = tmp_path / "html" / "book" / "ldp_sgd" / "fig7.html"
     page.parent.mkdir(parents=True)
-    page.write_text(
-        '<img src="../../_images/1a2b.svg"><a href="../../_figures/fig-ldp-sgd-7a.csv">'
-    )
-    may = "executed/book/ldp_sgd/fig7.ipynb html/_figures/fig-ldp-sgd-7a.csv"
-    may = [*may.split(), "html/_images/1a2b.svg", "released.csv"]
+    csv, svg = "_figures/fig-ldp-sgd-7a.csv", "_images/1a2b.svg"
+    page.write_text(f'<img src="../../{svg}"><a href="../../{csv}">')
+    may = ["executed/book/ldp_sgd/fig7.ipynb", f"html/{csv}", f"html/{svg}", "released.csv"]
     must = "executed/book/ldp_sgd/fig4.ipynb html/_images/3c4d.svg scoreboard.csv html/.buildinfo"
     assert reproduce.excused((tmp_path,), may + must.split()) == {*may}
     assert {*reproduce.MEASURED, *reproduce.SEEDLESS} <= {*NOTEBOOKS}

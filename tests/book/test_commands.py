@@ -2,13 +2,11 @@
 
 import pkgutil
 import re
-from pathlib import Path
 
 import pytest
 
 from ldpbook.__main__ import FUNCTIONS, PROGRAMS, main
-
-ROOT = Path(__file__).parents[2]
+from ldpbook.paths import ROOT
 
 
 def test_every_command_that_is_named_exists():
@@ -28,9 +26,8 @@ def test_every_command_that_is_named_exists():
 
 
 def test_every_command_has_its_program():
-    assert all(
-        callable(pkgutil.resolve_name(f"ldpbook.{place}")) for _, place in FUNCTIONS.values()
-    )
+    for _, place in FUNCTIONS.values():
+        assert callable(pkgutil.resolve_name(f"ldpbook.{place}"))
     words = [word for _, command in PROGRAMS.values() for word in command if "/" in word]
     assert words and [word for word in words if not (ROOT / word).exists()] == []
 

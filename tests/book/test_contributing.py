@@ -20,18 +20,15 @@ TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
 MECHANISM, ATTACK, AUDITOR, PAGE = re.findall(r"^```python\n(.*?)^```$", TEXT, flags=re.M | re.S)
 
 
-def made(*blocks):
-    """The names that the examples define."""
-    names = {"__name__": "example"}
-    for i, lines in enumerate(blocks):
-        exec(compile(lines, f"CONTRIBUTING.md, example {i + 1}", "exec"), names)
-    return names
-
-
 @pytest.fixture(scope="module")
 def example():
     """Every class of the examples, each made by the lines of its own block alone."""
-    return made(MECHANISM) | made(ATTACK) | made(AUDITOR)
+    found = {}
+    for lines in (MECHANISM, ATTACK, AUDITOR):
+        names = {"__name__": "example"}
+        exec(compile(lines, "CONTRIBUTING.md", "exec"), names)
+        found |= names
+    return found
 
 
 def unlikely(count, trials, rate):
@@ -55,11 +52,8 @@ def test_the_rates_of_the_report_type_are_those_of_all_its_windows(example):
     windows = [{start % 7, (start + 1) % 7} for start in range(7)]
     total = 2 * odds + 5
     for pair in [(0, 1), (0, 6), (2, 5)]:
-        event = [pair[0] in window and pair[1] not in window for window in windows]
-        rates = [
-            sum((odds if value in w else 1) / total for w, e in zip(windows, event) if e)
-            for value in pair
-        ]
+        event = [window for window in windows if pair[0] in window and pair[1] not in window]
+        rates = [sum(odds if value in w else 1 for w in event) / total for value in pair]
         assert form.score_rates(1, pair) == pytest.approx(rates)
     assert form.loss((0, 1)) == pytest.approx(1.0)
 
@@ -90,11 +84,8 @@ def test_the_attack_has_the_rates_that_its_answers_show(example):
 
 
 def test_the_auditor_counts_right_names_and_its_bound_is_valid(example):
-    game = example["NamingGame"]
-    for mechanism, success in (
-        (GRR(4, 1.0), GRR(4, 1.0).p),
-        (example["Clock"](24, 1.0), example["Clock"](24, 1.0).report_type.inside),
-    ):
+    game, grr, clock = example["NamingGame"], GRR(4, 1.0), example["Clock"](24, 1.0)
+    for mechanism, success in ((grr, grr.p), (clock, clock.report_type.inside)):
         (found,) = game(mechanism, trials=5000).run(seed=2)
         assert isinstance(found, AuditResult) and found.status == "none found"
         assert found.total == 5000 * mechanism.k
@@ -102,10 +93,10 @@ def test_the_auditor_counts_right_names_and_its_bound_is_valid(example):
         assert 0 < found.lower < found.epsilon_emp < 1.1
         assert found == game(mechanism, trials=5000).run(seed=2)[0]
     # the lower end of the package's own auditor spends half of its alpha
-    ours = game(GRR(4, 1.0), trials=5000).run()[0]
+    ours = game(grr, trials=5000).run()[0]
     theirs = auditors.rad_result(ours.counts["right"], ours.total, 4, claim=1.0, alpha=0.02)
     assert ours.lower == pytest.approx(theirs.lower, rel=1e-12)
-    assert RADAudit(GRR(4, 1.0), trials=5000).attack == "reconstruction"
+    assert RADAudit(grr, trials=5000).attack == "reconstruction"
 
 
 def test_the_auditor_refutes_a_client_that_leaks_more_than_it_claims(example):

@@ -1,18 +1,15 @@
 """The course: every exercise fails as it stands and its solution passes its checks; answers come from
 the notebooks or the laws; every page is on the map; all solutions are in one file."""
 
+import ast
 import json
+import linecache
 import re
-from pathlib import Path
 
-from notebooks import SOLUTIONS, blocks, code, labels
+from notebooks import PROJECT, ROOT, SOLUTIONS, blocks, cells_of, code, labels
 
-from ldpbook import execute, lessons
+from ldpbook import lessons
 
-ROOT = Path(__file__).parents[2]
-
-
-PROJECT = execute.Project(ROOT)
 LESSONS = lessons.lessons(ROOT)
 MAP = lessons.needs(ROOT)
 EXERCISES = [
@@ -25,10 +22,6 @@ SOLVED = {label: body for _, label, body in SOLUTIONS}
 
 def text(page):
     return "\n".join(lessons._texts(PROJECT, page))
-
-
-def cells(page):
-    return json.loads(PROJECT.source(page).read_text())["cells"]
 
 
 def quizzes(page):
@@ -47,7 +40,7 @@ def test_lessons_are_in_the_order_of_the_contents_and_need_only_earlier_ones():
 
 def lacks(page):
     """What a lesson lacks; no answer is typed into a page."""
-    said, code_cells = text(page), [c for c in cells(page) if c["cell_type"] == "code"]
+    said, code_cells = text(page), [c for c in cells_of(page) if c["cell_type"] == "code"]
     parts = ["**After this lesson** you can\n", "**You need** ", "**Predict before you look.**"]
     yield from [part for part in [*parts, "## What to remember"] if part not in said]
     if said.count('data-explorer="') != 1 or "Without" not in said.partition("data-explorer")[2]:
@@ -58,13 +51,10 @@ def lacks(page):
     if not any("print(" in "".join(c["source"]) for c in shown):
         yield "a worked example"
     for title, body in blocks(page, "exercise"):
-        if (
-            title.partition(": ")[0] not in ("Easy", "Longer", "Open")
-            or "```{dropdown} Hint\n" not in body
-            or not code(body)
-        ):
+        graded = title.partition(": ")[0] in ("Easy", "Longer", "Open")
+        if not (graded and "```{dropdown} Hint\n" in body and code(body)):
             yield f"a grade, a hint or lines of {title}"
-    sources = "".join("".join(c["source"]) for c in cells(page))
+    sources = "".join("".join(c["source"]) for c in cells_of(page))
     glued = set(re.findall(r'glue\("(\w+)"', sources))
     for options in quizzes(page):
         law = {"law", "with", "take", "tolerance"}
@@ -108,6 +98,24 @@ def test_an_exercise_fails_as_it_stands_and_its_solution_meets_the_same_checks()
             continue
         wrong.append((label, "passes"))
     assert wrong == [] and EXERCISES
+
+
+def test_every_solution_is_hidden_and_its_lines_run(monkeypatch):
+    wrong = []
+    for page, label, body in SOLUTIONS:
+        lines, folder = code(body), PROJECT.source(page).parent
+        # a failure shows the line
+        linecache.cache[label] = (len(lines), None, lines.splitlines(keepends=True), label)
+        with monkeypatch.context() as there:
+            there.chdir(folder)
+            there.syspath_prepend(folder)
+            try:
+                assert any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(lines)))
+                assert body.startswith(":class: dropdown\n")
+                exec(compile(lines, label, "exec"), {"__name__": label})
+            except Exception as error:
+                wrong.append((label, repr(error)))
+    assert wrong == []
 
 
 def test_a_glued_number_is_found_and_text_is_none():

@@ -15,16 +15,9 @@ import pytest
 import ldpkit
 from ldpbook import stored
 from ldpbook.stored import PACKAGE, Graph
-from ldpkit import digests
-from ldpkit.auditors import (
-    Audit,
-    KVAudit,
-    audit_gradient,
-    audit_kv,
-    audit_shuffle,
-    calibrate,
-    rad_result,
-)
+from ldpkit import auditors, digests
+from ldpkit.attacks.gradient import dummy
+from ldpkit.auditors import Audit, KVAudit
 from ldpkit.mechanisms import LDPSGD, PCKVGRR
 
 ROOT = Path(ldpkit.__file__).parent
@@ -35,6 +28,7 @@ OWN = {
     if name.startswith("ldpkit") or name.partition(".")[2] in PAGES
 }
 
+IMPORTS = "from ..low import low\nfrom .a import a_thing\nfrom .b import b_thing as bee, unused\n"
 TOY = {
     "__init__.py": "VERSION = 1",
     "low.py": "def low(): return 1",
@@ -43,10 +37,7 @@ TOY = {
     "whole.py": "from . import room\nroom.register(room)",
     "part.py": "from . import room as r\nr.a_thing\nr.low",
     "own.py": "from . import room as r\nr.NAMES",
-    "room/__init__.py": (
-        "from ..low import low\nfrom .a import a_thing\nfrom .b import b_thing as bee, unused\n"
-        "NAMES = [bee]\n"
-    ),
+    "room/__init__.py": f"{IMPORTS}NAMES = [bee]\n",
     "room/a.py": "a_thing = 'a'",
     "room/b.py": "from ..other import *\nb_thing = unused = 'b'",
     "../helper.py": "import second\n",
@@ -98,17 +89,14 @@ def test_imports_are_followed_to_the_files_that_matter(toy):
 def test_a_digest_changes_with_a_file_that_matters_and_only_then(toy):
     old = Graph(toy / "toy")
 
-    def digests(graph=None):
-        graph = graph or Graph(toy / "toy")
-        return [
-            graph.digest(f"from {name}", toy)
-            for name in ("toy.room import a_thing", "helper import x")
-        ]
+    def digests(graph):
+        imported = ("from toy.room import a_thing", "from helper import x")
+        return [graph.digest(source, toy) for source in imported]
 
     before = digests(old)
     for name, changed in (("room/b", []), ("low", [1]), ("room/a", [0, 1])):
         (toy / f"toy/{name}.py").write_text("a_thing = b_thing = unused = low = 'new'")
-        after = digests()
+        after = digests(Graph(toy / "toy"))
         assert [i for i in (0, 1) if after[i] != before[i]] == changed, name
     assert digests(old) == before  # it speaks of the code that was there when it was made
 
@@ -190,24 +178,18 @@ def kv_audits():
 RUNS = {
     "from ldpkit.auditors import Audit": audits,
     "from ldpkit.auditors import KVAudit": kv_audits,
-    "from ldpkit.auditors import audit_kv\nfrom ldpkit.mechanisms import PCKVGRR": lambda: audit_kv(
-        PCKVGRR(4, 1.0, 2), trials=2000, seed=1
+    "from ldpkit.auditors import audit_kv\nfrom ldpkit.mechanisms import PCKVGRR": lambda: (
+        auditors.audit_kv(PCKVGRR(4, 1.0, 2), trials=2000, seed=1)
     ),
-    "from ldpkit.auditors import rad_result": lambda: rad_result(300, 1000, 5, "GRR"),
-    "from ldpkit.auditors import calibrate": lambda: calibrate("laplace", 0.2, 10),
+    "from ldpkit.auditors import rad_result": lambda: auditors.rad_result(300, 1000, 5, "GRR"),
+    "from ldpkit.auditors import calibrate": lambda: auditors.calibrate("laplace", 0.2, 10),
     "from ldpkit.auditors import audit_gradient\nfrom ldpkit.mechanisms import LDPSGD\nfrom ldpkit.attacks.gradient import dummy": lambda: (
-        audit_gradient(LDPSGD(50, 1.0), dummy_pair(), trials=100, seed=1)
+        auditors.audit_gradient(LDPSGD(50, 1.0), dummy(50), trials=100, seed=1)
     ),
-    "from ldpkit.auditors import audit_shuffle": lambda: audit_shuffle(
+    "from ldpkit.auditors import audit_shuffle": lambda: auditors.audit_shuffle(
         1.0, 500, faithful=True, trials=100, seed=1
     ),
 }
-
-
-def dummy_pair():
-    from ldpkit.attacks.gradient import dummy
-
-    return dummy(50)
 
 
 def test_nothing_runs_that_the_imports_do_not_show():
@@ -231,20 +213,17 @@ def test_modules_import_by_written_names_and_do_nothing_else_when_imported():
     for module in sorted(set(OWN) - LAZY):
         tree = ast.parse(PACKAGE.modules[module].read_bytes())
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        hides = HIDES & (
-            names | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-        )
+        attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        hides = HIDES & (names | attributes)
         if module != "ldpbook.claims":  # its expressions only see what a page imports and passes
             hides |= {"eval"} & names  # networks have .eval()
         wrong += [(module, name) for name in hides]
         for one in tree.body:  # no calls for their effect, no changes of other modules
             call = isinstance(one, ast.Expr) and not isinstance(one.value, ast.Constant)
             targets = one.targets if isinstance(one, ast.Assign) else []
-            names = all(
-                isinstance(t, (ast.Name, ast.Tuple)) or ast.unparse(t) == "plt.rcParams"
-                for t in targets
-            )
-            if (call and not module.startswith("ldpkit.cli")) or not names:
+            others = [t for t in targets if not isinstance(t, (ast.Name, ast.Tuple))]
+            others = [t for t in others if ast.unparse(t) != "plt.rcParams"]
+            if (call and not module.startswith("ldpkit.cli")) or others:
                 wrong.append((module, ast.unparse(one)))
     assert wrong == []
 
@@ -291,7 +270,7 @@ def test_functions_differ_by_the_values_they_hold_by_name_and_by_what_they_reach
 
     assert stored.identity(make(2)) == stored.identity(make(2)) != stored.identity(make(3))
     assert stored.identity(Audit.cell) != stored.identity(KVAudit.cell)
-    assert stored.identity(dummy_pair) != stored.identity(ran)
+    assert stored.identity(kv_audits) != stored.identity(ran)
 
 
 def test_versions_of_the_libraries_count_also_where_one_is_absent(monkeypatch):

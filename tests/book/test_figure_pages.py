@@ -1,16 +1,15 @@
 """Pages of figures and tables: their parts in order, one point that is the figure's, and answers that were computed."""
 
 import ast
-import functools
 import io
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from notebooks import ROOT, cells_of
 
 import ldpkit.attacks
 import ldpkit.auditors
@@ -19,27 +18,18 @@ from ldpbook import reading
 from ldpbook.execute import Project
 from ldpkit import stats
 
-ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
-HEADING = "## Does it agree with the paper?"
 SEEN = re.compile(r"```\{dropdown\} What you should see\n(.*?)```", flags=re.S)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[,\d]*\d)?(?:\.\d+)?(?:e-?\d+)?")
 
 
-@functools.cache
-def cells(name):
-    return json.loads((BOOK / f"{name}.ipynb").read_text())["cells"]
-
-
 def text(name):
-    return "\n".join("".join(c["source"]) for c in cells(name) if c["cell_type"] == "markdown")
+    cells = [cell for cell in cells_of(f"book/{name}") if cell["cell_type"] == "markdown"]
+    return "\n".join("".join(cell["source"]) for cell in cells)
 
 
-PAGES = sorted(
-    str(path.relative_to(BOOK).with_suffix(""))
-    for path in BOOK.glob("*/*.ipynb")
-    if HEADING in path.read_text()
-)
+FOUND = [p for p in BOOK.glob("*/*.ipynb") if "## Does it agree with the paper?" in p.read_text()]
+PAGES = sorted(str(path.relative_to(BOOK).with_suffix("")) for path in FOUND)
 
 
 def numbers(value):
@@ -65,15 +55,11 @@ def test_what_you_should_see_is_what_comes_out(name):
     dropdowns = list(seen(name))
     assert dropdowns, "no Try it with What you should see"
     for body, lines in dropdowns:
-        assert (
-            lines
-            or "% no number" in body
-            or not NUMBER.search(re.sub(r"`[^`]*`|\$[^$]*\$", "", body))
-        ), body
+        if not lines and "% no number" not in body:
+            assert not NUMBER.search(re.sub(r"`[^`]*`|\$[^$]*\$", "", body)), body
         for code, shown in lines:
             given = numbers(eval(compile(ast.parse(code, mode="eval"), name, "eval"), dict(names)))
-            stated = NUMBER.findall(shown)
-            for value, number in zip(given, stated, strict=True):
+            for value, number in zip(given, NUMBER.findall(shown), strict=True):
                 unit = 10.0 ** -len(number.partition(".")[2])
                 if abs(value - float(number.replace(",", ""))) > 0.51 * unit or number not in body:
                     wrong.append((code, value, number))
@@ -82,77 +68,60 @@ def test_what_you_should_see_is_what_comes_out(name):
 
 def test_pages_that_differ_say_why():
     notes = yaml.safe_load((BOOK / "figures.yml").read_text())
-    items = [line.split(",") for line in (ROOT / "data" / "items.csv").read_text().splitlines()[1:]]
-    pages = {line[0]: line[-1] for line in items}
-    board = [
-        line.split(",")
-        for line in (ROOT / "data" / "expected_scoreboard.csv").read_text().splitlines()[1:]
-    ]
-    differs = {pages[row[0]] for row in board if "differs-explained" in row}
-    assert {
-        page for page in differs & set(PAGES) if not notes.get(page, {}).get("differs")
-    } == set()
+    pages = pd.read_csv(ROOT / "data" / "items.csv", index_col="item")["page"]
+    board = pd.read_csv(ROOT / "data" / "expected_scoreboard.csv")
+    differs = {*pages[board["item"][board["verdict"] == "differs-explained"]]} & {*PAGES}
+    assert [page for page in differs if not notes.get(page, {}).get("differs")] == []
 
 
-ROWS = """item,series,x,published,published_error,reproduced,reproduced_se,exact,verdict,note,relation,how,kind
+ROWS = pd.read_csv(io.StringIO("""\
+item,series,x,published,published_error,reproduced,reproduced_se,exact,verdict,note,relation,how,kind
 p/fig1,a,1,1,0,1,0.1,1.25,reproduced,,=,real reports,printed number
 p/fig1,a,2,1,0,1,0.1,1,differs-explained,why,=,real reports,digitised curve
 p/fig1,a,3,,,1,0.1,1,agrees with the authors' code,,=,released code,own stand-in
 p/fig1,a,4,,,1,0,1,no-published-value,,=,closed form,own stand-in
-"""
+"""))  # fmt: skip
 
 
-def test_the_line_of_status_counts_what_was_compared(tmp_path):
-    path = tmp_path / "board.csv"
-    path.write_text(ROWS)
-    rows = pd.read_csv(path)
-    line = reading.status(rows, "a & b")
+def test_the_line_of_status_counts_what_was_compared():
+    line = reading.status(ROWS, "a & b")
     assert "<strong>2 of 3 compared numbers agree</strong>" in line
     assert "1 of 2 with what the paper" in line and "1 of 1 with the authors' code" in line
     assert "1 differs, because a &amp; b." in line
-    unprinted = rows.assign(verdict="no-published-value")
+    unprinted = ROWS.assign(verdict="no-published-value")
     assert "3 values within 2.5 standard errors" in reading.status(unprinted, "")
 
 
-def test_a_tile_says_agree_only_of_what_was_compared(tmp_path):
-    (tmp_path / "board.csv").write_text(ROWS)
-    rows = pd.read_csv(tmp_path / "board.csv")
-    parts = re.findall(r'<i class="(\w+)" style="flex-grow:(\d)">', reading.bar(rows))
+def test_a_tile_says_agree_only_of_what_was_compared():
+    parts = re.findall(r'<i class="(\w+)" style="flex-grow:(\d)">', reading.bar(ROWS))
     assert parts == [("agree", "1"), ("other", "2"), ("differ", "1")]
-    told = reading.words(rows, False)
+    told = reading.words(ROWS, False)
     assert "1 of 2 with what the paper prints" in told and "1 of 1 with the authors' code" in told
-    assert "A conclusion differs" in reading.words(rows, True)
-    words = rows.assign(kind="sign or order")
+    assert "A conclusion differs" in reading.words(ROWS, True)
+    words = ROWS.assign(kind="sign or order")
     assert "1 of 2 with what the paper states in words" in reading.words(words, False)
-    only = rows[rows["verdict"] == "no-published-value"]
+    only = ROWS[ROWS["verdict"] == "no-published-value"]
     assert reading.words(only, False) == "no printed value compared; 1 value computed exactly"
-    assert reading.overall(rows).startswith("1 of 2 values") and "(50 %)" in reading.overall(rows)
+    assert reading.overall(ROWS).startswith("1 of 2 values") and "(50 %)" in reading.overall(ROWS)
 
 
 def test_the_gallery_has_every_item_once(tmp_path):
     for folder in ("data", "_build", "book/rad"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "book" / "errata.md").write_text("")
-    (tmp_path / "data" / "items.csv").write_text(
-        "item,title,page\nrad/fig1,One & two,rad/fig1\nrad/fig2,Two,rad/fig1\nrad/table1,T,rad/t\n"
-    )
+    items = "rad/fig1,One & two,rad/fig1\nrad/fig2,Two,rad/fig1\nrad/table1,T,rad/t\n"
+    (tmp_path / "data" / "items.csv").write_text(f"item,title,page\n{items}")
     cell = {"cell_type": "markdown", "metadata": {}, "source": ["# Which & why?"]}
     (tmp_path / "book" / "rad" / "fig1.ipynb").write_text(json.dumps({"cells": [cell]}))
     shown = reading.gallery(Project(tmp_path))
     assert shown.count("<li>") == 3 and shown.count('href="rad/fig1.html"') == 2
     assert shown.count("Which &amp; why?") == 1 and "<strong>Table 1</strong>" in shown
-    head, wrong = "page,place,verdict,differs", "the conclusion"
-    for place, verdict, tiles in [
-        ("4 Figure 2", "holds in part", 1),
-        ("4", "holds in part", 0),
-        ("4", "does not hold", 2),
-    ]:
-        (tmp_path / "_build" / "claims.csv").write_text(
-            f"{head}\nrad/fig1,{place},{verdict},{wrong}\n"
-        )
-        assert (
-            reading.gallery(Project(tmp_path)).count("<b>A conclusion differs</b></small>") == tiles
-        )
+    parts = ("4 Figure 2,holds in part", 1), ("4,holds in part", 0), ("4,does not hold", 2)
+    for said, tiles in parts:  # the place and the verdict of a claim
+        row = f"page,place,verdict,differs\nrad/fig1,{said},the conclusion\n"
+        (tmp_path / "_build" / "claims.csv").write_text(row)
+        shown = reading.gallery(Project(tmp_path))
+        assert shown.count("<b>A conclusion differs</b></small>") == tiles
 
 
 def test_a_tile_shows_one_panel_of_a_figure():

@@ -3,17 +3,15 @@
 import html
 import re
 import unicodedata
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
 from fontTools.ttLib import TTFont
-from notebooks import PROJECT, cells_of
+from notebooks import PROJECT, ROOT, cells_of
 
 from ldpbook import hooks
 
-ROOT = Path(__file__).parents[2]
 FONT = ROOT / "book" / "_static" / "formulas.woff"
 DRAWN = {
     r"\frac12": "<mfrac><mn>1</mn><mn>2</mn></mfrac>",
@@ -39,19 +37,15 @@ def drawn(tex, kind=nodes.math):
 @pytest.mark.parametrize("tex", DRAWN)
 def test_what_docutils_would_draw_in_another_way_is_mended(tex):
     found = drawn(tex)
-    assert DRAWN[tex] in found and found.startswith(
-        "<span>\u2060<math"
-    )  # not parted from its bracket
+    assert DRAWN[tex] in found and found.startswith("<span>\u2060<math")  # not parted from "("
     assert drawn(tex, nodes.math_block).startswith("<div>")
 
 
 def italic(sign):
     """The sign that a browser draws for a letter that stands alone."""
     kind = "SMALL" if sign.islower() else "CAPITAL"
-    name = unicodedata.name(sign).replace("LATIN ", "").replace("GREEK ", "").replace(" LETTER", "")
-    return (
-        "ℎ" if sign == "h" else unicodedata.lookup(f"MATHEMATICAL ITALIC {kind} {name.split()[-1]}")
-    )
+    letter = unicodedata.name(sign).split()[-1]
+    return "ℎ" if sign == "h" else unicodedata.lookup(f"MATHEMATICAL ITALIC {kind} {letter}")
 
 
 def test_every_formula_of_a_page_can_be_drawn():

@@ -37,20 +37,14 @@ exports.report = value => (Math.random() < kept) === (value === "yes") ? "yes" :
 
 def blocks(language):
     """The listings of the page in one language."""
-    return [
-        re.sub(f"^{indent}", "", code, flags=re.M)
-        for indent, code in re.findall(
-            rf"^( *)```{language}\n(.*?)^ *```$", PAGE, flags=re.M | re.S
-        )
-    ]
+    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", PAGE, flags=re.M | re.S)
+    return [re.sub(f"^{indent}", "", code, flags=re.M) for indent, code in found]
 
 
 def steps():
     """The commands of the workflow, and the variables that they read on a push."""
-    given = {
-        name: re.search(r"\|\| '([^']+)'", str(said)).group(1)
-        for name, said in WORKFLOW["env"].items()
-    }
+    default = re.compile(r"\|\| '([^']+)'")
+    given = {name: default.search(str(said))[1] for name, said in WORKFLOW["env"].items()}
     return [step["run"] for step in WORKFLOW["jobs"]["audit"]["steps"] if "run" in step], given
 
 
@@ -61,7 +55,8 @@ def commands(language):
     return [line for line in [*shown, *steps()[0]] if word in line]
 
 
-LANGUAGES = ["python", *(["javascript"] if shutil.which("node") else [])]  # node may be missing
+NODE = shutil.which("node")  # it may be missing
+LANGUAGES = ["python", "javascript"] if NODE else ["python"]
 ASKED = [(language, line) for language in LANGUAGES for line in commands(language)]
 
 
@@ -75,14 +70,9 @@ def status(tmp_path):
         for name, source in PACKAGES.values():
             (tmp_path / name).write_text(source.replace("{factor}", str(factor)))
         path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
-        node = shutil.which("node")
-        done = subprocess.run(
-            ["bash", "-euc", line],
-            cwd=tmp_path,
-            env={"PATH": path + (f":{Path(node).parent}" if node else ""), **variables},
-            capture_output=True,
-            text=True,
-        )
+        path += f":{Path(NODE).parent}" if NODE else ""
+        given = {"cwd": tmp_path, "env": {"PATH": path, **variables}}
+        done = subprocess.run(["bash", "-euc", line], capture_output=True, text=True, **given)
         return done.returncode, done.stdout + done.stderr
 
     run.folder = tmp_path

@@ -27,9 +27,8 @@ def closed():
 
 def table(*rows):
     """Rows of panel, series, source, x, y and, for some, error."""
-    return pd.DataFrame([(*row, None)[:6] for row in rows], columns=plots.COLUMNS).astype(
-        {"y": float, "error": float}
-    )
+    made = pd.DataFrame([(*row, None)[:6] for row in rows], columns=plots.COLUMNS)
+    return made.astype({"y": float, "error": float})
 
 
 def curve(source, ys, xs=(1, 2, 4), panel="", series=""):
@@ -53,21 +52,11 @@ def said(legend):
     return [text.get_text() for text in legend.get_texts()]
 
 
-def lines(axis, **wanted):
-    """Lines of an axis whose properties are as wanted."""
-    return [
-        one for one in axis.lines if all(getattr(one, f"get_{k}")() == v for k, v in wanted.items())
-    ]
-
-
 def test_the_table_that_is_drawn_stays_with_the_figure_and_is_its_csv():
     from IPython.core.interactiveshell import InteractiveShell
 
-    rows = table(
-        ("OUE", "k = 2", "this run", 0.5, 1e-9, 0.25),
-        ("OUE", "", "claim", None, 2 / 3),
-        ("SS", "k = 2", "paper", 4, 1),
-    )
+    run, paper = ("OUE", "k = 2", "this run", 0.5, 1e-9, 0.25), ("SS", "k = 2", "paper", 4, 1)
+    rows = table(run, ("OUE", "", "claim", None, 2 / 3), paper)
     shell = InteractiveShell.instance()
     try:
         plots.use()
@@ -99,14 +88,10 @@ def test_exact_values_bring_the_standard_error_that_a_z_score_needs_but_not_of_r
 
 
 CELLS = pd.DataFrame(
-    [
-        ("SS", 2, 4.0, 3.0, 0.1, 3.1),
-        ("SS", 2, 1.0, 0.9, 0.2, 1.0),
-        ("OUE", 25, 2.0, np.nan, 0.3, 1.5),
-        ("OUE", 25, 4.0, 2.0, 0.4, np.nan),
-    ],
+    [("SS", 2, 4.0, 3.0, 0.1, 3.1), ("SS", 2, 1.0, 0.9, 0.2, 1.0),
+     ("OUE", 25, 2.0, np.nan, 0.3, 1.5), ("OUE", 25, 4.0, 2.0, 0.4, np.nan)],
     columns=["protocol", "k", "epsilon", "mean", "spread", "exact"],
-)
+)  # fmt: skip
 
 
 def test_cells_become_rows_from_left_to_right_and_what_is_missing_no_row():
@@ -150,10 +135,8 @@ def test_every_panel_is_titled_and_shows_its_own_rows():
 
 
 def test_panels_that_share_a_scale_show_the_points_of_all_of_them():
-    tables = [
-        curve("this run", [0.5, 0.7, 1.1], panel="A"),
-        curve("this run", [3.0, 5.0, 12.0], panel="B"),
-    ]
+    ys = {"A": [0.5, 0.7, 1.1], "B": [3.0, 5.0, 12.0]}
+    tables = [curve("this run", ys[panel], panel=panel) for panel in ys]
     for order in (tables, tables[::-1]):
         for axis in draw(both(*order), yscale="log", floor=0.1).axes:
             low, high = axis.get_ylim()
@@ -216,10 +199,8 @@ def test_a_marker_below_the_floor_stands_on_it_and_a_line_leaves_the_panel():
 def test_a_single_point_is_drawn_also_one_that_a_logarithmic_axis_does_not_have():
     looks = [("lines", "log", None), ("lines", "log", 0.02), ("bars", "linear", None)]
     for y, (kind, scale, floor) in itertools.product([10.0, 0.0, np.nan, np.inf], looks):
-        rows = both(
-            *(curve(source, [y], [10], series="k = 2") for source in plots.SOURCES[:5]),
-            curve("claim", [y], [10], series="claim"),
-        )
+        measured = [curve(source, [y], [10], series="k = 2") for source in plots.SOURCES[:5]]
+        rows = both(*measured, curve("claim", [y], [10], series="claim"))
         draw(rows, kind=kind, xscale=scale, yscale="log", floor=floor)
         plt.close("all")
     (axis,) = draw(both(curve("exact", [3], [10]), curve("claim", [4], [10], series="claim"))).axes
@@ -228,11 +209,8 @@ def test_a_single_point_is_drawn_also_one_that_a_logarithmic_axis_does_not_have(
 
 
 def test_rows_without_a_place_are_lines_across_and_up():
-    rows = both(
-        curve("exact", [1, 2, 3]),
-        table(("", "ceiling", "claim", None, 12), ("", "risk", "claim", 2.5, None)),
-    )
-    _, across, up = draw(rows).axes[0].lines
+    placeless = table(("", "ceiling", "claim", None, 12), ("", "risk", "claim", 2.5, None))
+    _, across, up = draw(both(curve("exact", [1, 2, 3]), placeless)).axes[0].lines
     assert list(across.get_ydata()) == [12, 12] and list(up.get_xdata()) == [2.5, 2.5]
     assert across.get_linestyle() != up.get_linestyle()
 
@@ -259,7 +237,8 @@ def test_the_legend_names_every_series_source_and_claim_once():
     (legend,) = figure.legends
     sources = ["the paper", "exact expectation", "this run"]
     assert said(legend) == ["k = 2", "k = 5", *sources, "claimed ε"]
-    handles, drawn = legend.get_lines(), lines(figure.axes[0], marker="s")[0]
+    handles = legend.get_lines()
+    drawn = next(one for one in figure.axes[0].lines if one.get_marker() == "s")
     assert (handles[1].get_color(), handles[1].get_marker()) == (drawn.get_color(), "s")
     assert handles[5].get_linestyle() == "--"
 

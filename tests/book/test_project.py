@@ -25,9 +25,8 @@ PAGES = tomllib.loads((ROOT / "book/pyproject.toml").read_text())
 PYPROJECT = OWN["project"]
 RELEASES = supply.releases((ROOT / "requirements.lock").read_text())
 MORE = supply.releases((ROOT / "requirements-dev.lock").read_text())
-LOCK = [
-    Requirement(f"{r.name}=={r.version}{r.marker and f' ; {r.marker}'}") for r in RELEASES + MORE
-]
+LOCKED = [f"{r.name}=={r.version}{r.marker and f' ; {r.marker}'}" for r in RELEASES + MORE]
+LOCK = [Requirement(text) for text in LOCKED]
 PINS = [ROOT / "requirements.lock", ROOT / "requirements-dev.lock", *supply.PINS]
 
 # installed with Jupyter Book, and switched off or not used by the book
@@ -46,10 +45,8 @@ def site_parts():
     for one in importlib.metadata.distributions():
         name = canonicalize_name(one.metadata["Name"])
         if re.match(r"sphinx|pydata|myst-nb", name) and name not in UNUSED:
-            yield (
-                name,
-                [p for p in one.files or () if re.search(r"/_?static/.*\.(css|js)$", str(p))],
-            )
+            files = [p for p in one.files or () if re.search(r"/_?static/.*\.(css|js)$", str(p))]
+            yield name, files
 
 
 def test_lock_pins_every_dependency_in_its_range():
@@ -110,9 +107,8 @@ def test_the_bill_of_materials_names_every_locked_release_with_its_licence():
     wrong = [name for name, licence in known.items() if supply.stated(name) not in ("", licence)]
     parts = [part for c in components for part in (c, *c.get("components", []))]
     said = [one["expression"] for part in parts for one in part["licenses"]]
-    wrong += [
-        one for one in [*known.values(), *said] if canonicalize_license_expression(one) != one
-    ]
+    every = [*known.values(), *said]
+    wrong += [one for one in every if canonicalize_license_expression(one) != one]
     assert wrong == [] and len(said) == len(parts)
 
 
@@ -201,18 +197,11 @@ def test_an_environment_is_made_again_for_other_content_and_not_for_other_dates(
 def test_no_text_of_a_caller_is_run_by_make_and_no_other_python_leaks_in(tmp_path):
     (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text() + "\nsay:\n\t@env\n")
     names = ("NB", "NAME", "IP", "PARAMS", "SCALE", "JOBS", "BENCH")
-    said = {name: f"$(shell touch {tmp_path}/{name}) `touch {tmp_path}/{name}`" for name in names}
+    said = [f"{name}=$(shell touch {tmp_path}/{name}) `touch {tmp_path}/{name}`" for name in names]
     foreign = {f"PYTHON{name}": "/nowhere" for name in ("PATH", "HOME", "SAFEPATH", "OPTIMIZE")}
-    done = subprocess.run(
-        ["make", "-s", "say", *(f"{name}={text}" for name, text in said.items())],
-        cwd=tmp_path,
-        env={"PATH": "/usr/bin:/bin"} | foreign,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    lines = done.stdout.splitlines()
-    assert {f"{name}={text}" for name, text in said.items()} <= set(lines)
+    given = {"cwd": tmp_path, "env": {"PATH": "/usr/bin:/bin"} | foreign, "text": True}
+    lines = subprocess.check_output(["make", "-s", "say", *said], **given).splitlines()
+    assert {*said} <= set(lines)
     assert "PYTHONNOUSERSITE=1" in lines and not [x for x in lines if "/nowhere" in x]
     assert [path.name for path in tmp_path.iterdir()] == ["Makefile"]
     recipes = re.findall(r"^\t.*$", (ROOT / "Makefile").read_text(), flags=re.M)

@@ -1,24 +1,14 @@
 """The papers' numbers, the judgement of ours, and the scoreboard. Nothing here is random."""
 
 import math
-import runpy
-from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from ldp_checks import compare_statement as compare
 
 from ldpbook import figures, paper_values, plots
-from ldpbook.paper_values import (
-    AGREES,
-    COLUMNS,
-    HOW,
-    KINDS,
-    VERDICTS,
-    Scoreboard,
-    items,
-    lookup,
-    verdict,
-)
+from ldpbook.paper_values import AGREES, COLUMNS, HOW, KINDS, VERDICTS, Scoreboard, items, lookup
 
 _ = None
 CASES = [  # reproduced, its error, published, its half-width, exact, more, verdict
@@ -96,7 +86,7 @@ def test_every_case_has_its_verdict():
         reproduced, se, published, error, exact, more, wanted = case
         given = {"published": published, "published_error": error, "exact": exact}
         given = {name: value for name, value in given.items() if value is not None}
-        assert verdict(reproduced, se, **given, **more) == wanted, case
+        assert paper_values.verdict(reproduced, se, **given, **more) == wanted, case
     assert {case[-1] for case in CASES} == {*VERDICTS}
 
 
@@ -160,12 +150,8 @@ def test_every_published_number_has_a_source_that_says_what_it_is():
 @pytest.fixture
 def loose(monkeypatch):
     """Let every number be one of the paper's words: these tests are about something else."""
-
-    class Words(dict):
-        def get(self, value, default):
-            return ["claim in words"]
-
-    monkeypatch.setattr(paper_values, "_kinds", lambda paper: Words())
+    words = SimpleNamespace(get=lambda value, default: ["claim in words"])
+    monkeypatch.setattr(paper_values, "_kinds", lambda paper: words)
 
 
 def test_publishing_counts_the_verdicts_and_writes_only_in_a_build(tmp_path, monkeypatch, loose):
@@ -182,10 +168,8 @@ def test_publishing_counts_the_verdicts_and_writes_only_in_a_build(tmp_path, mon
     target = tmp_path / "new" / "folder" / "board.csv"
     monkeypatch.setenv("LDPKIT_SCOREBOARD", str(target))
     board.publish()
-    written, table = (
-        frame.astype(object).fillna("").astype(str)
-        for frame in (pd.read_csv(target), board.table())
-    )
+    frames = (pd.read_csv(target), board.table())
+    written, table = (frame.astype(object).fillna("").astype(str) for frame in frames)
     pd.testing.assert_frame_equal(written, table)
 
 
@@ -209,9 +193,8 @@ def cells(*rows):
     return found.astype({"exact": float})
 
 
-CELLS = cells(
-    ("BLH", 25, 0.71, 0.72, 0.01), ("OLH", 200, 0.9, 0.5, 1.0), ("SS", 25, 9.0, None, None)
-)
+BLH, OLH, SS = (25, 0.71, 0.72, 0.01), (200, 0.9, 0.5, 1.0), (25, 9.0, None, None)
+CELLS = cells(("BLH", *BLH), ("OLH", *OLH), ("SS", *SS))
 NAMED = {"x": "k", "where": "{mechanism}, k = {k:g}"}
 
 
@@ -231,14 +214,7 @@ def test_cells_are_recorded_under_the_names_of_their_columns_and_say_how_they_we
     assert list(board.table()["verdict"])[3:] == ["differs", "differs"]
 
 
-@pytest.fixture(scope="module")
-def compare():
-    """The function of LDP-Auditor's chapter that compares a statement about many cells."""
-    path = Path(__file__).parents[2] / "book" / "ldp_auditor" / "ldp_checks.py"
-    return runpy.run_path(str(path))["compare_statement"]
-
-
-def test_a_statement_about_many_cells_is_compared_by_the_one_that_goes_furthest(loose, compare):
+def test_a_statement_about_many_cells_is_compared_by_the_one_that_goes_furthest(loose):
     board = paper_values.Scoreboard("ldp_auditor/fig2", how="closed form")
     shown = [
         compare(board, "below", CELLS, published=0.7, note="see there.", **NAMED),
@@ -249,12 +225,8 @@ def test_a_statement_about_many_cells_is_compared_by_the_one_that_goes_furthest(
     first = ["below", 0.7, 0.71, 0.72, "BLH, k = 25", "differs, explained"]
     assert list(shown[0].values()) == first
     assert [line["verdict"] for line in shown] == ["differs, explained", "reproduced"] * 2
-    assert [line["furthest at"] for line in shown] == [
-        "BLH, k = 25",
-        "BLH, k = 25",
-        "OLH, k = 200",
-        "",
-    ]
+    places = ["BLH, k = 25", "BLH, k = 25", "OLH, k = 200", ""]
+    assert [line["furthest at"] for line in shown] == places
     table = board.table()
     notes = ["Largest at BLH, k = 25: see there.", "", "Smallest at OLH, k = 200: see there.", ""]
     assert list(table["note"]) == notes
@@ -262,7 +234,7 @@ def test_a_statement_about_many_cells_is_compared_by_the_one_that_goes_furthest(
     assert list(table["x"]) == [25, 25, 200, 200]
 
 
-def test_a_statement_about_ratios_divides_by_the_value_of_the_cell(compare):
+def test_a_statement_about_ratios_divides_by_the_value_of_the_cell():
     board = paper_values.Scoreboard("ldp_auditor/fig2", how="closed form")
     compare(board, "at most", CELLS.assign(epsilon=2.0), published=4.0, over="epsilon")
     (line,) = board.table().to_dict("records")
@@ -271,16 +243,14 @@ def test_a_statement_about_ratios_divides_by_the_value_of_the_cell(compare):
     assert line["reproduced_se"] == pytest.approx(1.0 * 2 / 0.9**2)
 
 
-def test_a_statement_about_cells_that_are_not_there_or_not_the_papers_records_nothing(compare):
+def test_a_statement_about_cells_that_are_not_there_or_not_the_papers_records_nothing():
     board = paper_values.Scoreboard("ldp_auditor/fig2")
     unknown = cells(("BLH", 25, 1.0, math.nan, math.nan))
-    for table, given, said in (
-        (cells(), {}, "no such cell"),
-        (unknown, {}, "no such cell"),
-        (CELLS, {"comparable": False}, "other parameters"),
-    ):
-        line = compare(board, "below", table, published=0.7, x="k", **given)
-        assert said in line["verdict"] and line["paper"] == 0.7 and board.table().empty
+    said = {True: "no such cell", False: "other parameters"}
+    for table, comparable in ((cells(), True), (unknown, True), (CELLS, False)):
+        line = compare(board, "below", table, published=0.7, x="k", comparable=comparable)
+        assert said[comparable] in line["verdict"]
+        assert line["paper"] == 0.7 and board.table().empty
     known = cells(("BLH", 25, 1.0, 0.9, 0.05), ("SS", 25, 1.0, 1.0, 0.0))
     assert paper_values.furthest(known) == "2.0"
     assert paper_values.furthest(unknown) == "an unknown number of"

@@ -185,9 +185,7 @@ def test_variants_of_a_page_lie_side_by_side_in_folders_that_say_what_they_are()
     assert all(re.fullmatch(r"[\w/.-]{1,100}", name) for name in folders)
 
 
-def test_a_variant_is_built_apart_from_the_book_says_what_it_is_and_survives_later_runs(
-    monkeypatch,
-):
+def test_a_variant_is_built_apart_says_what_it_is_and_survives_later_runs(monkeypatch):
     name, place = "background/mechanisms", ROOT / "_build" / "page" / "background-mechanisms"
     shutil.rmtree(place, ignore_errors=True)
     paths = [PROJECT.executed(f"book/{name}", suffix) for suffix in (".ipynb", ".json")]
@@ -202,10 +200,9 @@ def test_a_variant_is_built_apart_from_the_book_says_what_it_is_and_survives_lat
     head = re.search(r'<aside class="variant".*?</aside>', html.read_text(), flags=re.S).group()
     assert "epsilon = 3" in head
     beside = re.findall(r'<figure class="book-figure">.*?src="([^"]+)"', html.read_text())
-    drawn = [path.name for path in (html.parents[2] / "_figures").glob("*.svg")]
-    assert drawn and len(beside) == len(
-        [one for one in drawn if (PROJECT.build / "html" / "_figures" / one).exists()]
-    )
+    drawn = {path.name for path in (html.parents[2] / "_figures").glob("*.svg")}
+    known = {path.name for path in (PROJECT.build / "html" / "_figures").glob("*.svg")}
+    assert drawn and len(beside) == len(drawn & known)
     assert all((html.parent / source).exists() for source in beside)
     assert all(path.read_bytes() == text for path, text in kept.items())
 
@@ -247,9 +244,8 @@ def test_the_live_page_knows_hidden_cells_and_what_the_book_was_built_with():
 def test_a_reader_is_told_the_delivered_time_whatever_this_build_took(tmp_path):
     project = execute.Project(tmp_path)
     pages = [f"book/{name}" for name in "abcd"]
-    (tmp_path / "_toc.yml").write_text(
-        f"root: book/a\nchapters: [{', '.join(f'{{file: {p}}}' for p in pages[1:])}]"
-    )
+    toc = {"root": pages[0], "chapters": [{"file": page} for page in pages[1:]]}
+    (tmp_path / "_toc.yml").write_text(json.dumps(toc))
     (tmp_path / "book" / "ldpbook").mkdir(parents=True)
     durations = tmp_path / "book" / "ldpbook" / "durations.csv"
     durations.write_text("page,seconds\n" + "".join(f"{page},30\n" for page in pages[:3]))
@@ -274,14 +270,11 @@ def test_names_in_the_glossary_exist_in_the_module():
 
 def test_links_that_lead_nowhere_are_found_without_the_network(tmp_path):
     (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "x.html").write_text(
-        '<h1 id="top"></h1><a href="../y.html#here"></a><a href="#top"></a>'
-        '<img src="https://e.org/i">'
-    )
-    (tmp_path / "y.html").write_text(
-        '<p id="here"><i id="here"></i><a href="a/x.html"></a><a href="a/x.html#gone"></a>'
-        '<a href="no.csv"></a><a href="mailto:x"></a>'
-    )
+    good = '<h1 id="top"></h1><a href="../y.html#here"></a><a href="#top"></a>'
+    (tmp_path / "a" / "x.html").write_text(f'{good}<img src="https://e.org/i">')
+    leads = ("a/x.html", "a/x.html#gone", "no.csv", "mailto:x")
+    links = "".join(f'<a href="{address}"></a>' for address in leads)
+    (tmp_path / "y.html").write_text(f'<p id="here"><i id="here"></i>{links}')
     found = build.broken_links(tmp_path)
     assert len(found) == 3 and all(said.startswith("y.html ") for said in found)
     assert [w for w, said in zip(("here", "a/x.html#gone", "no.csv"), found) if w not in said] == []

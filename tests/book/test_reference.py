@@ -1,11 +1,13 @@
 """The released code as a witness: stored outputs, how they are weighed, and that our laws give them."""
 
 import io
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import witness
+from audited_clients import STORED
+from repeat import compared as compare
 from scipy.stats import binomtest
 from statsmodels.stats.proportion import proportion_confint
 
@@ -13,13 +15,6 @@ from ldpbook import paper_values
 from ldpkit import attacks
 from ldpkit.auditors import Audit
 from ldpkit.mechanisms import FaultyUE, make
-
-BOOK = Path(__file__).parents[2] / "book"
-import witness  # noqa: E402  # a helper of pages
-from audited_clients import STORED  # noqa: E402
-from repeat import compared as compare  # noqa: E402
-
-KEYS = witness.KEYS
 
 
 def test_the_mean_of_runs_that_share_streams_has_its_own_error():
@@ -38,9 +33,8 @@ def distances(table):
     """How far each released audit lies from its exact expectation, in exact standard deviations."""
     found = []
     for row in table.to_dict("records"):
-        given = {
-            key: row[key] for key in (*KEYS, "trials", "alpha") if row.get(key) == row.get(key, 0)
-        }
+        names = [*witness.KEYS, "trials", "alpha"]
+        given = {key: row[key] for key in names if row.get(key) == row.get(key, 0)}
         given |= {key: int(given[key]) for key in ("g", "d", "tau") if key in given}
         mean, sd = Audit.of(both=False, **given).expected[0]
         found.append((row["epsilon_emp"] - mean) / sd)
@@ -71,8 +65,7 @@ def test_the_estimates_of_the_repeated_figures_follow_from_their_counts():
 
 def test_repeated_audits_are_held_against_the_stored_ones():
     some = paper_values.load("ldp_auditor", "reference").head(3)
-    again = compare(some, some.assign(seconds=1.0))
-    assert again.loc["exp1_pure"].tolist() == [3, 3, 0.0, 3.0]
+    assert compare(some, some.assign(seconds=1.0)).loc["exp1_pure"].tolist() == [3, 3, 0.0, 3.0]
     read = pd.read_csv(io.StringIO(some.assign(seconds=1.0).to_csv()))  # no protocol is named in it
     assert compare(paper_values.load("ldp_auditor", "reference"), read)["same"].tolist() == [3]
     off = some.assign(seconds=1.0, epsilon_emp=some["epsilon_emp"] + [0, 0, 1])
@@ -87,11 +80,9 @@ def test_both_real_packages_follow_the_model_of_the_fault_at_every_budget():
     assert len(stored) == 2 * 2 * 8 * 2 and (stored["trials"] >= 200_000).all()
     distances = []
     for row in stored.itertuples():
-        mechanism = (
-            FaultyUE(row.k, row.epsilon, row.protocol)
-            if row.release == "1.1.2"
-            else make(row.protocol, k=row.k, epsilon=row.epsilon)
-        )
+        mechanism = make(row.protocol, k=row.k, epsilon=row.epsilon)
+        if row.release == "1.1.2":
+            mechanism = FaultyUE(row.k, row.epsilon, row.protocol)
         for rate, count in zip(attacks.make(row.attack).rates(mechanism), (row.tp, row.fp)):
             distances.append(binomtest(count, row.trials, rate).pvalue)
     assert min(distances) > 1e-6  # 128 of them: a false alarm with probability below 2e-4

@@ -16,9 +16,7 @@ POSITIVE = "must be a finite number > 0, got"
 RNG = "rng must be a numpy.random.Generator, got"
 X, Y = np.zeros((3, 2)), np.array([0, 1, 1])
 TABLE = pd.DataFrame({"mechanism": ["GRR"], "k": [2], "epsilon": [1.0], "epsilon_emp": [0.9]})
-POINTS = pd.DataFrame(
-    [("", "", "exact", 1.0, 1.0, None)], columns=["panel", "series", "source", "x", "y", "error"]
-)
+POINTS = pd.DataFrame([("", "", "exact", 1.0, 1.0, None)], columns=plots.COLUMNS)
 SPACE = {
     **{module.__name__.partition(".")[2]: module
        for module in (claims, datasets, nets, paper_values, plots)},
@@ -93,10 +91,8 @@ REFUSED = [
 def test_bad_input_is_refused_by_parameter_value_and_range():
     wrong = []
     for text, message in REFUSED:
-        with (
-            warnings.catch_warnings(),
-            pytest.raises((ValueError, TypeError, KeyError, OSError)) as caught,
-        ):
+        refused = pytest.raises((ValueError, TypeError, KeyError, OSError))
+        with warnings.catch_warnings(), refused as caught:
             warnings.simplefilter("error")
             eval(text, dict(SPACE))
         if message not in str(caught.value):
@@ -110,7 +106,6 @@ def test_files_that_cannot_be_read_are_named(tmp_path, monkeypatch):
     (tmp_path / "adult" / "adult.data").write_text("39, State-gov")
     with pytest.raises(ValueError, match=r"file .*adult\.data is not the original"):
         datasets.adult()
-    with pytest.raises(
-        FileNotFoundError, match=r"file .*train-images.* of fashion_mnist is missing"
-    ):
+    missing = r"file .*train-images.* of fashion_mnist is missing"
+    with pytest.raises(FileNotFoundError, match=missing):
         datasets.images("fashion_mnist")

@@ -7,28 +7,20 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import clients
 import numpy as np
 import pandas as pd
+import pure_ldp_clients
 import pytest
+import table
 from laws import P_MIN, same_rate_p
 
 from ldpbook import paths
 from ldpkit import stats
 
-ROOT = Path(__file__).parents[2]
-CHAPTER = ROOT / "book" / "released"
-
-import clients  # noqa: E402
-import pure_ldp_clients  # noqa: E402
-import table  # noqa: E402
-
 CLIENTS = table.clients()
-CONVICTED = [
-    path
-    for path, c in CLIENTS.items()
-    if c.true > c.claim + 1e-9 and not c.weak and c.folder not in table.HEAVY
-]
-ACCUSED = [c for c in CLIENTS.values() if c.make and c.true > c.claim + 1e-9 and not c.weak]
+BREAKING = {path: c for path, c in CLIENTS.items() if c.true > c.claim + 1e-9 and not c.weak}
+CONVICTED = [path for path, c in BREAKING.items() if c.folder not in table.HEAVY]
 FAULTY = [p for p in CONVICTED if CLIENTS[p].model and table.installed(CLIENTS[p].folder)]
 MENDED = [p for p in CONVICTED if CLIENTS[p].mend and table.installed(CLIENTS[p].folder)]
 SMALL = [path for path in FAULTY if "diffprivlib" not in path]
@@ -125,15 +117,11 @@ def test_rates_of_real_clients_agree_with_their_law(live):
 
 def test_nobody_is_accused_without_a_second_reason():
     law = {"law": (0.9, 0.1)}
-    for lower, given, accused in [
-        (5.0, {}, False),
-        (1.5, law, False),
-        (1.5, law | {"source": "line 3"}, True),
-        (0.9, law | {"source": "line 3"}, False),
-    ]:
+    both = law | {"source": "line 3"}
+    for lower, given, accused in ((5.0, {}, 0), (1.5, law, 0), (1.5, both, 1), (0.9, both, 0)):
         found = clients.Released("p", "1", "client", claim=1.0, **given).verdict(lower, 100)
         assert found.startswith("violates") == accused, found
-    assert [path for path, c in CLIENTS.items() if c in ACCUSED and not c.source] == []
+    assert [path for path, c in BREAKING.items() if c.make and not c.source] == []
 
 
 def test_doubles_that_one_input_cannot_reach():
@@ -145,8 +133,7 @@ def test_doubles_that_one_input_cannot_reach():
 
 def test_the_file_has_the_stated_columns_and_verdicts(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "BUILD", tmp_path)
-    adapters = [table.ldpkit_clients, table.rappor_clients]
-    found = table.table(share=0.02, adapters=adapters)
+    found = table.table(share=0.02, adapters=[table.ldpkit_clients, table.rappor_clients])
     rows = pd.read_csv(table.write(found))
     assert len(rows) == len(found) == 9
     assert rows["verdict"].str.match("violates|keeps|weak|not auditable").all()
@@ -160,10 +147,8 @@ def test_the_table_of_the_page_is_narrow_and_folds_the_rest_under_each_client():
     every[0] |= {"reports": 2000, "lower": 1, "exact": math.inf, "claim": 1.23456, "delta": 0.01}
     found = table.shown(pd.DataFrame(every))
     first = found.iloc[0]
-    assert (
-        first["verdict"] == "<span class='badge-keeps'>keeps*</span>" and first["claim"] == "1.23"
-    )
-    assert (first["exact"], first["lower"]) == ("∞", "1.00")
+    assert first["verdict"] == "<span class='badge-keeps'>keeps*</span>"
+    assert (first["claim"], first["exact"], first["lower"]) == ("1.23", "∞", "1.00")
     for said in ("|y| &lt; 1<br>", "2,000", "Claimed in: ", "0.01"):
         assert said in first["client"]
     assert found["verdict"][1:].str.contains(">weak<").all() and "as said<br>" in found["client"][1]
@@ -204,7 +189,8 @@ def test_rows_are_stored_and_found_again(tmp_path, monkeypatch):
 
 def test_counts_agree_with_an_earlier_measurement_of_the_same_releases(kept, live):
     """Which is no result of ours: rows of this repository are held against it, at 1 % for all."""
-    before = pd.read_csv(CHAPTER / "earlier.csv", index_col="path", dtype=str)
+    earlier = Path(table.__file__).with_name("earlier.csv")
+    before = pd.read_csv(earlier, index_col="path", dtype=str)
     assert before.index.is_unique and set(before.index) <= set(CLIENTS)
     ran = pd.DataFrame([row | {"path": path} for path, row in live.items() if path in CLIENTS])
     found = table.compared(pd.concat([kept, ran]))["counts"]
@@ -219,8 +205,7 @@ def test_counts_agree_with_an_earlier_measurement_of_the_same_releases(kept, liv
     for path, law in laws.items():
         half = 0.5 * 10.0 ** -len(printed[path].partition(".")[2])  # of the last digit printed
         assert law == float(printed[path]) or abs(law - float(printed[path])) <= 1.01 * half, path
-    moved = kept.assign(tp=kept["tp"] * 0.9)
-    assert set(table.compared(moved)["counts"]) == {"agrees", "differs"}
+    assert set(table.compared(kept.assign(tp=kept["tp"] * 0.9))["counts"]) == {"agrees", "differs"}
     for tp, fp in ((0, 0), (1, 0), (1, 1)):  # of one report each; nothing is held against that
         few = kept.assign(tp=float(tp), fp=float(fp), reports=1)
         assert table.compared(few)["counts"].notna().all()

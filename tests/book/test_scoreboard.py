@@ -5,13 +5,13 @@ import itertools
 import json
 import math
 import re
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from ldpbook import claims, errata, figures, scoreboard
 from ldpbook.paper_values import AGREES, COLUMNS, HOW, KINDS, VERDICTS
+from ldpbook.paths import ROOT
 
 SAID = ("=", "closed form", "printed number")
 OWN = ("=", "real reports", "own stand-in")
@@ -28,18 +28,14 @@ ROWS = [
 ]  # fmt: skip
 
 
-ROOT = Path(__file__).parents[2]
-
-
 @pytest.fixture
 def shown(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "book" / "rad").mkdir(parents=True)
     (tmp_path / "book" / "rad" / "fig1.ipynb").touch()
-    (tmp_path / "data" / "items.csv").write_text(
-        "item,title,page\nkv_auditor/table2,Mean of rounds,kv_auditor/tables\n"
-        "rad/fig1,Theorems,rad/fig1\nrad/fig2,Laplace,rad/fig2\n"
-    )
+    items = "item,title,page\nkv_auditor/table2,Mean of rounds,kv_auditor/tables\n"
+    items += "rad/fig1,Theorems,rad/fig1\nrad/fig2,Laplace,rad/fig2\n"
+    (tmp_path / "data" / "items.csv").write_text(items)
     pd.DataFrame(ROWS, columns=COLUMNS).to_csv(tmp_path / "board.csv", index=False)
     return scoreboard.page(tmp_path, tmp_path / "board.csv")
 
@@ -62,13 +58,11 @@ def test_numbers_that_differ_are_printed_with_as_few_digits_as_show_it(shown):
     assert row[5:7] == ["  - closed form; printed number", "  - ≠ differs, explained: misprint"]
     row = shown[shown.index("* - two") :].splitlines()
     assert row[2:4] == ["  - 0.1234", "  - 0.1234"]
-    for values, printed in [
-        ((0.0799963681705038, 0.07999636578653449), ["0.079996368", "0.079996366"]),
-        ((2.5, 3.25), ["2.5", "3.25"]),
-        ((1234.5678, 1234.5679), ["1234.5678", "1234.5679"]),
-        ((1.0, 1.0), ["1", "1"]),
-    ]:
-        assert scoreboard._apart(*values) == printed
+    near = ["0.079996368", "0.079996366"]
+    assert scoreboard._apart(0.0799963681705038, 0.07999636578653449) == near
+    assert scoreboard._apart(2.5, 3.25) == ["2.5", "3.25"]
+    assert scoreboard._apart(1234.5678, 1234.5679) == ["1234.5678", "1234.5679"]
+    assert scoreboard._apart(1.0, 1.0) == ["1", "1"]
 
 
 def test_simulated_numbers_are_set_beside_exact_ones_and_curves_take_one_row(shown):
@@ -91,10 +85,8 @@ def test_the_papers_numbers_are_missed_where_there_are_none(tmp_path, shown):
 
 def rows_of(*said):
     """Rows of the scoreboard: verdict, kind, how, and whether something is published."""
-    return pd.DataFrame(
-        [("rad/fig1", v, k, h, 1.0 if p else None) for v, k, h, p in said],
-        columns=["item", "verdict", "kind", "how", "published"],
-    )
+    rows = [("rad/fig1", v, k, h, 1.0 if p else None) for v, k, h, p in said]
+    return pd.DataFrame(rows, columns=["item", "verdict", "kind", "how", "published"])
 
 
 LAW = ("reproduced", "printed number", "closed form", True)
@@ -139,8 +131,7 @@ def test_only_a_printed_number_or_a_curve_on_its_own_setting_begins_with_reprodu
     """Of all rows there can be, alone on an item."""
     for v, k, h in itertools.product(VERDICTS, KINDS, HOW):
         earned = v == "reproduced" and k in KINDS[:2] and h != "timing"
-        state = figures.state(rows_of((v, k, h, True)))
-        assert state.startswith("reproduced") == earned, (v, k, h)
+        assert figures.state(rows_of((v, k, h, True))).startswith("reproduced") == earned, (v, k, h)
 
 
 ENTRIES = errata.entries(ROOT)
@@ -176,9 +167,8 @@ def test_every_comparison_is_there_with_its_words_and_numbers(root):
 
 def test_six_digits_or_all_where_six_would_hide_a_difference():
     near = [0.0799963681705038, 0.07999636578653449]
-    assert (
-        scoreboard.digits(1 / 3, 2 / 3) == [0.333333, 0.666667] and scoreboard.digits(*near) == near
-    )
+    assert scoreboard.digits(1 / 3, 2 / 3) == [0.333333, 0.666667]
+    assert scoreboard.digits(*near) == near
     assert scoreboard.digits(2.0, 2.0, math.nan) == [2.0, 2.0, None]
     assert scoreboard.digits(math.inf, 1.23456789) == [None, 1.23457]
     told = [scoreboard.place(x) for x in (2.5, "2.5", "m=10, risk=0.1", math.nan)]
@@ -186,10 +176,8 @@ def test_six_digits_or_all_where_six_would_hide_a_difference():
 
 
 def test_the_protocol_of_a_series_is_the_first_that_it_names():
-    named = {
-        "epsilon_emp, SS": "SS", "OLH, k=25": "OLH", "ASR of RS+FD with OUE": "RS+FD",
-        "L-SUE after 3 rounds": "L-SUE", "TPR at alpha": "", 2.5: "",
-    }  # fmt: skip
+    named = {"epsilon_emp, SS": "SS", "OLH, k=25": "OLH", "ASR of RS+FD with OUE": "RS+FD"}
+    named |= {"L-SUE after 3 rounds": "L-SUE", "TPR at alpha": "", 2.5: ""}
     assert {series: scoreboard.protocol(series) for series in named} == named
 
 
@@ -209,10 +197,8 @@ def test_every_erratum_that_stands_has_one_effect_on_known_figures():
 
 def test_the_source_names_items_and_the_page_links_them():
     text = "- **Effect**: figure; ldp_auditor/fig7,\n  ldp_auditor/fig12.\n"
-    assert errata.linked(ROOT, text) == (
-        "- **Effect**: **figure**; [Figure 7](/book/ldp_auditor/fig7),\n"
-        "  [Figure 12](/book/ldp_auditor/fig7).\n"
-    )
+    links = "[Figure 7](/book/ldp_auditor/fig7),\n  [Figure 12](/book/ldp_auditor/fig7).\n"
+    assert errata.linked(ROOT, text) == f"- **Effect**: **figure**; {links}"
     assert "no figure.\n" in errata.linked(ROOT, "- **Effect**: wording; no figure.\n")
 
 

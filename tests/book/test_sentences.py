@@ -1,29 +1,21 @@
 """Sentences of pages that state mathematics, computed again by other means."""
 
-import json
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from notebooks import ROOT, cells_of
 from scipy.optimize import brentq, minimize
 from scipy.special import rel_entr
 from scipy.stats import norm
 
 from ldpkit.mechanisms import AGM, GM, RAPPOR, FaultyUE
 
-BOOK = Path(__file__).parents[2] / "book"
-
 
 def cells(page):
     """The sources of a notebook's cells."""
-    return ["".join(c["source"]) for c in json.loads((BOOK / f"{page}.ipynb").read_text())["cells"]]
-
-
-def text(page):
-    """All words of a notebook, each line broken like any other space."""
-    return " ".join(" ".join(cells(page)).split())
+    return ["".join(cell["source"]) for cell in cells_of(f"book/{page}")]
 
 
 def run(page, word, **names):
@@ -40,27 +32,23 @@ def test_an_audit_of_two_bits_needs_fewer_pairs_than_one_of_their_event(claim, p
     one = np.outer([1 - m.p, m.p], [1 - m.q, m.q]).ravel()
     both, odds = np.r_[one, one[[0, 2, 1, 3]]], math.exp(claim)
     keeps = [
-        lambda x: x[:4].sum() - 1,
-        lambda x: x[4:].sum() - 1,
-        lambda x: odds * x[4:] - x[:4],
-        lambda x: odds * x[:4] - x[4:],
+        {"type": "eq", "fun": lambda x: x.reshape(2, 4).sum(axis=1) - 1},
+        {"type": "ineq", "fun": lambda x: odds * np.roll(x, 4) - x},
     ]
     nearest = minimize(
         lambda x: both @ np.log(both / x),
         np.tile((both[:4] + both[4:]) / 2, 2),
         bounds=[(1e-9, 1)] * 8,
         method="SLSQP",
-        constraints=[
-            {"type": kind, "fun": f} for kind, f in zip(("eq", "eq", "ineq", "ineq"), keeps)
-        ],
+        constraints=keeps,
         options={"ftol": 1e-14, "maxiter": 1000},
     )
     assert round(math.log(100) / nearest.fun) == pairs
     names = {"FaultyUE": FaultyUE, "np": np, "k": 10, "alpha": 0.01, "epsilon": [claim]}
-    found = {"limit": [0.0]}
-    glued = run("stop_when_sure", "bits_needed", rel_entr=rel_entr, found=found, **names)
+    glued = run("stop_when_sure", "bits_needed", rel_entr=rel_entr, found={"limit": [0.0]}, **names)
     assert glued["needs-bits"] == str(pairs)
-    assert "no valid audit of **this event** needs fewer" in text("stop_when_sure")
+    words = " ".join(" ".join(cells("stop_when_sure")).split())
+    assert "no valid audit of **this event** needs fewer" in words
 
 
 def test_a_quarter_of_the_claim_of_gm_is_not_for_any_attack():
@@ -76,7 +64,7 @@ def test_a_quarter_of_the_claim_of_gm_is_not_for_any_attack():
 
 
 def test_the_history_adds_up_what_deployments_promise():
-    page = (BOOK / "background" / "history.md").read_text()
+    page = (ROOT / "book" / "background" / "history.md").read_text()
     chrome = RAPPOR(10, 2 * 2 * math.log(3), h=2, keep=0.75, flip=0.25)  # f = 1/2
     assert chrome.f == pytest.approx(0.5)
     sums = [30 * 4, 365 * 4, 17.14 + 2.47, 48 * 0.534, 4 * 0.686, chrome.epsilon, chrome.first]

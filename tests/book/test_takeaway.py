@@ -7,7 +7,6 @@ import io
 import json
 import shutil
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +15,7 @@ from PIL import Image
 
 from ldpbook import execute, takeaway
 from ldpbook.paper_values import COLUMNS
-
-ROOT = Path(__file__).parents[2]
+from ldpbook.paths import ROOT
 
 COLOURS = np.random.default_rng(1).integers(0, 4, (30, 40, 3), dtype=np.uint8) * 85
 """A picture of at most 64 colours."""
@@ -30,15 +28,11 @@ def project(tmp_path):
         (tmp_path / name).mkdir(parents=True)
     for name in ("CITATION.cff", "pyproject.toml", "data/items.csv", "book/errata.md"):
         shutil.copy(ROOT / name, tmp_path / name)
-    (tmp_path / "_toc.yml").write_text(
-        "root: book/rad/index\nchapters: [{file: book/rad/fig1}, {file: book/rad/fig2}]\n"
-    )
-    drawn = io.BytesIO()
+    chapters = "[{file: book/rad/fig1}, {file: book/rad/fig2}]"
+    (tmp_path / "_toc.yml").write_text(f"root: book/rad/index\nchapters: {chapters}\n")
+    drawn, table = io.BytesIO(), "panel,series,source,x,y,error\n,a,exact,1,2,\n"
     Image.fromarray(COLOURS).save(drawn, "png")
-    png, table = (
-        base64.b64encode(drawn.getvalue()).decode(),
-        "panel,series,source,x,y,error\n,a,exact,1,2,\n",
-    )
+    png = base64.b64encode(drawn.getvalue()).decode()
     image = {"image/svg+xml": "<svg/>", "image/png": png, "text/csv": table}
     said = [
         ({"tags": ["parameters"]}, "trials = 100  # reports, at least 1 (the paper: 1,000)", []),
@@ -49,10 +43,8 @@ def project(tmp_path):
     cells = [{"cell_type": "code"} | dict(zip(names, cell)) for cell in said]
     for name in ("book/rad/fig1", "_build/executed/book/rad/fig1"):
         (tmp_path / f"{name}.ipynb").write_text(json.dumps({"cells": cells}))
-    (tmp_path / "_build" / "scoreboard.csv").write_text(
-        f"{','.join(takeaway.BOARD)}\nrad/fig1,s,1,,,2,0,2,v,,=,h,k\n"
-        "kv_auditor/fig6,t,1,,,2,0,2,v,,=,h,k\n"
-    )
+    rows = "rad/fig1,s,1,,,2,0,2,v,,=,h,k\nkv_auditor/fig6,t,1,,,2,0,2,v,,=,h,k\n"
+    (tmp_path / "_build" / "scoreboard.csv").write_text(f"{','.join(takeaway.BOARD)}\n{rows}")
     return execute.Project(tmp_path)
 
 
@@ -68,9 +60,7 @@ def test_a_zip_has_everything_of_its_paper_and_the_same_bytes_each_time(project)
     }  # fmt: skip
     tables = {n: list(csv.DictReader(found[n].decode().splitlines())) for n in found if ".csv" in n}
     kept = Image.open(io.BytesIO(found["figures/fig-rad-1.png"])).convert("RGB")
-    assert (
-        np.array_equal(np.asarray(kept), COLOURS) and b"kv_auditor" not in found["comparisons.csv"]
-    )
+    assert np.array_equal(kept, COLOURS) and b"kv_auditor" not in found["comparisons.csv"]
     (row,) = tables["parameters.csv"]
     assert row["value"] == "5" and row["meaning"].startswith("reports")
     explained = {(r["table"], r["column"]) for r in tables["dictionary.csv"] if r["meaning"]}
@@ -109,17 +99,13 @@ def test_what_no_page_needs_goes_and_nothing_else(tmp_path):
 def test_slides_are_cut_from_the_pages_and_lead_to_them(project, monkeypatch):
     html = project.html("book/rad/fig1").parent
     html.mkdir(parents=True)
+    picture = "<img src='../../_images/1.svg' alt='a'><figcaption>Seen.</figcaption>"
+    asked = "<p class='page-needs'>easy</p><p>Why? <a href='../x.html#y'>x</a></p>"
+    answer = "<div class='subtitle'><p>Two</p></div><div class='answer'><p>No.</p></div>"
     for name, text in {
         "index": "<h1>RAD<a class='headerlink'>#</a></h1><p>About it.</p>",
-        "fig1": (
-            "<h1>One</h1><p class='page-needs'>easy</p><p>Why? <a href='../x.html#y'>x</a></p>"
-            "<figure id='fig-rad-1'><img src='../../_images/1.svg' alt='a'>"
-            "<figcaption>Seen.</figcaption></figure>"
-        ),
-        "fig2": (
-            "<h1>Is it?</h1><div class='subtitle'><p>Two</p></div><div class='answer'><p>No.</p></div>"
-            "<section id='how-to-read-it'><p>Nothing.</p></section>"
-        ),
+        "fig1": f"<h1>One</h1>{asked}<figure id='fig-rad-1'>{picture}</figure>",
+        "fig2": f"<h1>Is it?</h1>{answer}<section id='how-to-read-it'><p>Nothing.</p></section>",
     }.items():
         (html / f"{name}.html").write_text(f"<article>{text}</article>")
     title, (first, figure), (asked,), errata, *_ = takeaway.slides(project, "rad")

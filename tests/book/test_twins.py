@@ -3,15 +3,12 @@
 import json
 import math
 import re
-import types
-from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 
 from ldpbook import execute, plots, provenance
 
-ROOT = Path(__file__).parents[2]
-PROJECT = execute.Project(ROOT)
 ROWS = [
     ("OUE, </script>", "k = 2", "this run", 0.5, 1e-9, 0.25),
     ("OUE, </script>", "", "claim", None, 2 / 3, None),
@@ -30,24 +27,20 @@ def twin(spec, table):
     return provenance.Drawn(0, "fig-one", data).twin
 
 
-def decoded(found):
-    names = [found["names"][c] for c in ("panel", "series", "source")]
-    return [[*(names[i][row[i]] for i in range(3)), *row[3:]] for row in found["rows"]]
-
-
 def test_a_twin_holds_every_row_of_the_table_and_is_valid_json_inside_a_page():
     found = twin(TOLD, text())
-    assert decoded(found) == [
+    names = [found["names"][column] for column in ("panel", "series", "source")]
+    rows = [[*(names[i][row[i]] for i in range(3)), *row[3:]] for row in found["rows"]]
+    assert rows == [
         ["OUE, </script>", "k = 2", "this run", 0.5, 1e-9, 0.25],
         ["OUE, </script>", "", "claim", None, 0.6666666667, None],
         ["SS", 'k = "3"', "exact", 4, "inf", None],
     ]
     element = provenance.element("book/p/fig1", "fig-one", found)
-    inside = re.search(
-        r'="p/fig1/fig-one"[^>]*><script type="application/json">(.*)</script>', element
-    )
-    assert "</script" not in inside[1]
-    assert json.loads(inside[1]) == found and found["spec"]["ylim"] == [None, None]
+    script = r'="p/fig1/fig-one"[^>]*><script type="application/json">(.*)</script>'
+    inside = re.search(script, element)[1]
+    assert "</script" not in inside
+    assert json.loads(inside) == found and found["spec"]["ylim"] == [None, None]
     # many rows come in a script of their own
     found = twin(TOLD, text([("", "s", "exact", i, i / 7, None) for i in range(5000)]))
     assert len(provenance.written(found)) > provenance.INLINE
@@ -64,11 +57,8 @@ def test_a_variant_is_drawn_into_the_axes_of_the_book_and_its_card_is_the_books(
         cells = [{"metadata": figure, "outputs": [{"data": data}]}]
         project.executed("book/p").parent.mkdir(parents=True)
         project.executed("book/p").write_text(json.dumps({"cells": cells}))
-    app = types.SimpleNamespace(
-        srcdir=tmp_path,
-        builder=types.SimpleNamespace(format="html"),
-        config=types.SimpleNamespace(ldpkit_build="_build/page/one", ldpkit_variant="k = 3"),
-    )
+    config = SimpleNamespace(ldpkit_build="_build/page/one", ldpkit_variant="k = 3")
+    app = SimpleNamespace(srcdir=tmp_path, builder=SimpleNamespace(format="html"), config=config)
 
     def found():
         return provenance.twins(app, "book/p")["fig-one"]

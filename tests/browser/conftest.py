@@ -29,11 +29,20 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+class Listener(Quiet):
+    """A server that keeps what a browser tells it."""
+
+    def do_GET(self):
+        self.server.told.append((self.path, dict(self.headers)))
+        self.send_response(200)
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.end_headers()
+
+
 def serve(folder):
     """A plain web host of one folder, on a free port."""
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))
-    )
+    handler = functools.partial(Quiet, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
 
@@ -46,14 +55,18 @@ def site():
         server.shutdown()
 
 
+def launched(playwright):
+    """The browser."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    path = path or shutil.which("chromium-browser")
+    assert path, "Chromium is not on the path; install it or set CHROMIUM"
+    return playwright.chromium.launch(executable_path=path, args=FLAGS)
+
+
 @pytest.fixture(scope="session")
 def browser():
-    path = (
-        os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    )
-    assert path, "Chromium is not on the path; install it or set CHROMIUM"
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        chromium = launched(playwright)
         yield chromium
         chromium.close()
 
@@ -65,26 +78,22 @@ def page(browser):
     page = context.new_page()
     page.outside, page.errors = [], []
     ours = re.compile(r"(https?|ws)://127\.0\.0\.1:\d+/|data:|blob:")
+
+    def told(kind, wrong, text):
+        page.on(kind, lambda one: page.errors.append(text(one)) if wrong(one) else None)
+
+    told("console", lambda m: m.type == "error", lambda m: f"{m.text} {m.location['url']}")
+    told("pageerror", lambda e: True, str)
+    told("response", lambda r: r.status >= 400, lambda r: f"{r.status} {r.url}")
     page.on("request", lambda r: None if ours.match(r.url) else page.outside.append(r.url))
-    page.on(
-        "console",
-        lambda m: (
-            page.errors.append(f"{m.text} {m.location['url']}") if m.type == "error" else None
-        ),
-    )
-    page.on("pageerror", lambda e: page.errors.append(str(e)))
-    page.on(
-        "response", lambda r: page.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None
-    )
     yield page
     context.close()
 
 
 def themed(page, theme):
     """Choose a theme, as a reader would have."""
-    page.add_init_script(
-        f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')"
-    )
+    for name in ("mode", "theme"):
+        page.add_init_script(f"localStorage.setItem('{name}', '{theme}')")
 
 
 @pytest.fixture(params=["light", "dark"])
@@ -96,11 +105,8 @@ def theme(page, request):
 def serious(page, part=None):
     """What axe finds to be serious in a page or a part of it."""
     found = Axe().run(page, part).response["violations"]
-    return [
-        (v["id"], [n["target"] for n in v["nodes"]][:3])
-        for v in found
-        if v["impact"] in ("serious", "critical")
-    ]
+    bad = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [(one["id"], [n["target"] for n in one["nodes"]][:3]) for one in bad]
 
 
 class Server:
@@ -119,9 +125,9 @@ class Server:
                 cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True,
             )  # fmt: skip
         self.link = next(line.strip() for line in self.process.stdout if "#token=" in line)
-        self.base, self.token = re.match(
-            r"(http://127\.0\.0\.1:\d+)/static/\S+#token=(\S+)", self.link
-        ).groups()
+        entrance = r"(http://127\.0\.0\.1:\d+)/static/\S+#token=(\S+)"
+        self.base, self.token = re.match(entrance, self.link).groups()
+        self.key = {"Authorization": f"token {self.token}"}
 
     def stop(self):
         self.process.terminate()

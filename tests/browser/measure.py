@@ -7,8 +7,6 @@ No test: times are of the machine at hand. Run it by itself after `make book`:
 
 import gzip
 import json
-import os
-import shutil
 import statistics
 import sys
 import tempfile
@@ -16,12 +14,10 @@ import time
 
 from playwright.sync_api import sync_playwright
 
-from browser.conftest import FLAGS, HTML, Server, serve
+from browser.conftest import HTML, Server, launched, serve
 
-PAGES = (
-    "intro ldp_auditor/fig1 ldp_auditor/fig2 kv_auditor/fig6 refinement/fig5 explore/promise"
-    " explore/own explore/audit course/grr scoreboard"
-).split()
+PAGES = "intro ldp_auditor/fig1 ldp_auditor/fig2 kv_auditor/fig6 refinement/fig5 explore/promise".split()
+PAGES += "explore/own explore/audit course/grr scoreboard".split()
 OURS = tuple("base.js book.css twin explore laws.js quiz.js board live search _figures/".split())
 THROTTLE, REPEATS = 4, 3
 # when the first twin or explorer of a page stood
@@ -66,19 +62,14 @@ def weights(browser, site, name):
 
 def pages(browser, site):
     """Weights and times of each page as lines of a table."""
-    print(
-        f"page; KB (gzip) of ours, of the theme; ms at {THROTTLE}x: first paint, interactive, first figure"
-    )
+    times = f"ms at {THROTTLE}x: first paint, interactive, first figure"
+    print(f"page; KB (gzip) of ours, of the theme; {times}")
     for name in PAGES:
-        kilobytes = ", ".join(
-            f"{raw:.0f} ({packed:.0f})" for raw, packed in weights(browser, site, name)
-        )
+        sizes = [f"{raw:.0f} ({packed:.0f})" for raw, packed in weights(browser, site, name)]
         address = f"{site}/book/{name}.html"
         runs = [loaded(browser, address, THROTTLE)[0] for _ in range(REPEATS)]
-        middle = [
-            f"{statistics.median(v):.0f}" if None not in v else "-" for v in zip(*runs, strict=True)
-        ]
-        print(f"{name}; {kilobytes}; {', '.join(middle)}", flush=True)
+        middle = ["-" if None in v else f"{statistics.median(v):.0f}" for v in zip(*runs)]
+        print(f"{name}; {', '.join(sizes)}; {', '.join(middle)}", flush=True)
 
 
 # what a reader without Python types: the coin for another value is too rare
@@ -138,16 +129,13 @@ def lab(browser):
 
 
 def main():
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or sys.exit("no Chromium")
     with sync_playwright() as playwright, serve(HTML) as server:
         site = f"http://127.0.0.1:{server.server_address[1]}"
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        browser = launched(playwright)
         if sys.argv[1:] == ["--weights"]:
             figures = [name for name in PAGES if name == "intro" or "/fig" in name]
-            found = {
-                name: sum(packed for _, packed in weights(browser, site, name)) for name in figures
-            }
-            print(json.dumps(found))
+            packed = ([gzipped for _, gzipped in weights(browser, site, n)] for n in figures)
+            print(json.dumps(dict(zip(figures, map(sum, packed)))))
             return
         pages(browser, site)
         print("explorer: {:.1f} s: {}".format(*explorer(browser, site)))

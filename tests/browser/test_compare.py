@@ -1,10 +1,12 @@
 """A reader's own run and the book's share one chart: it has the whole width, and nothing lies over it."""
 
+import itertools
 import json
 import re
 
 from browser.conftest import HTML
 from browser.test_live import FIGURE, PAGE, cells, enter, status, write
+from browser.test_twins import FITS
 
 WIDTHS = (1280, 1440, 1920)
 
@@ -32,25 +34,19 @@ def one_chart(page, name):
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         page.locator(f"#{name}").scroll_into_view_if_needed()
-        page.wait_for_function(
-            "n => { const p = document.querySelector(`#${n} .tw-plot`);"
-            " return p.clientWidth === +p.querySelector('svg').getAttribute('width'); }",
-            arg=name,
-        )
+        page.wait_for_function(FITS, arg=page.locator(f"#{name}").element_handle())
         seen = page.evaluate(SEEN, name)
         chart, column = seen["chart"], seen["column"]
         assert chart[0] >= column[0] - 1 and chart[2] <= seen["article"][2], (width, seen)
         assert chart[2] - chart[0] > 0.9 * (column[2] - column[0]), (width, seen)
         assert all(apart(chart, other) for other in [*seen["others"], seen["side"]]), (width, seen)
         assert seen["pictures"] == 0 and seen["wide"] == width
-        assert seen["title"].startswith(
-            "Your run and the book’s. Bold: your run 1. Faint: the book."
-        )
+        title = "Your run and the book’s. Bold: your run 1. Faint: the book."
+        assert seen["title"].startswith(title)
         assert seen["faint"] < 0.5 and seen["bold"] == 1
         assert seen["own"] and len(seen["own"]) == len(seen["book"])
-        assert all(
-            a[1] <= b[0] + 0.2 or b[1] <= a[0] + 0.2 for a in seen["own"] for b in seen["book"]
-        )
+        pairs = itertools.product(seen["own"], seen["book"])
+        assert all(a[1] <= b[0] + 0.2 or b[1] <= a[0] + 0.2 for a, b in pairs)
 
 
 def test_a_live_run_shares_the_books_chart(page, live):
@@ -58,9 +54,7 @@ def test_a_live_run_shares_the_books_chart(page, live):
     page.get_by_label("k", exact=True).fill("3")
     page.get_by_label("trials", exact=True).fill("2_000")
     cell = page.locator(f".cell:has(#{FIGURE})")
-    cell.locator("details.hide > summary").evaluate_all(
-        "all => all.forEach(s => s.parentElement.open = true)"
-    )
+    cell.locator("details.hide").evaluate_all("all => all.forEach(d => d.open = true)")
     cell.locator("button[aria-label^='Run cell']").click()
     status(page, "Done")
     one_chart(page, FIGURE)
@@ -77,11 +71,10 @@ def test_a_variant_and_the_book_share_one_chart(page, site):
 
     def varied(route):
         text = route.fetch().text()
-        element = re.search(
-            rf'data-twin="[\w/-]*{FIGURE}"[^>]*><script type="application/json">{{', text
-        )
-        text = f'{text[: element.end()]}"run":{run},{text[element.end() :]}'
-        made = text.index('<details class="admonition hide', element.end())
+        script = rf'data-twin="[\w/-]*{FIGURE}"[^>]*><script type="application/json">{{'
+        at = re.search(script, text).end()
+        text = f'{text[:at]}"run":{run},{text[at:]}'
+        made = text.index('<details class="admonition hide', at)
         beside = f'<figure class="book-figure"><figcaption>In the book</figcaption><img src="../../_figures/{FIGURE}.svg" alt=""></figure>'
         route.fulfill(body=text[:made] + beside + text[made:], content_type="text/html")
 

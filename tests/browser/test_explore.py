@@ -1,6 +1,5 @@
 """The explorers of the built book: by keyboard, by address, in both themes, from a file, on a phone,
-without scripts.
-"""
+without scripts."""
 
 import random
 import re
@@ -9,11 +8,8 @@ import pytest
 
 from browser.conftest import HTML, ROOT, serious
 
-EXPLORERS = sorted(
-    path.stem
-    for path in (ROOT / "book" / "_static" / "explore").glob("*.js")
-    if ".data" not in path.name
-)
+SCRIPTS = (ROOT / "book" / "_static" / "explore").glob("*.js")
+EXPLORERS = sorted(path.stem for path in SCRIPTS if ".data" not in path.name)
 
 
 def opened(page, address):
@@ -28,20 +24,17 @@ def said(page):
 
 def drawn(page):
     """Let what was asked for be drawn: a frame for the work, and one after it."""
-    page.evaluate(
-        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-    )
+    frame = "new Promise(requestAnimationFrame)"
+    page.evaluate(f"async () => {{ await {frame}; await {frame}; }}")
 
 
 def pictures(page):
-    return page.evaluate(
-        "() => [...document.querySelectorAll('.ex-plot')].map(p => p.innerHTML).join()"
-    )
+    return page.locator(".ex-plot").evaluate_all("all => all.map(p => p.innerHTML).join()")
 
 
-def test_every_explorer_has_a_page_in_the_table_of_contents():
-    toc = re.findall(r"file: book/explore/(\w+)", (ROOT / "_toc.yml").read_text())
-    assert sorted(toc) == EXPLORERS and len(EXPLORERS) == 8
+FOCUSED = "document.activeElement.closest('.explorer :is(input, select)')?.id ?? ''"
+VALUE = "e => e.type === 'checkbox' ? e.checked : e.value"
+KEYS = {"checkbox": ["Space"], "range": ["ArrowRight", "ArrowLeft"]}
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
@@ -51,27 +44,17 @@ def test_every_control_works_by_keyboard_and_is_kept_in_the_address(page, site, 
     explorer.evaluate("e => { e.tabIndex = -1; e.focus(); }")
     for _ in range(20):
         page.keyboard.press("Tab")
-        key = page.evaluate(
-            "document.activeElement.matches('.explorer :is(input, select)') ? document.activeElement.id : ''"
-        )
+        key = page.evaluate(FOCUSED)
         if not key:
             break
         box = page.locator(f"#{key}")
-        before = box.evaluate("e => e.type === 'checkbox' ? e.checked : e.value")
-        kind = box.evaluate("e => e.type")
-        presses = (
-            ["Space"]
-            if kind == "checkbox"
-            else ["ArrowRight", "ArrowLeft"]
-            if kind == "range"
-            else ["ArrowDown"]
-        )
-        for press in presses:
+        before = box.evaluate(VALUE)
+        for press in KEYS.get(box.get_attribute("type"), ["ArrowDown"]):
             page.keyboard.press(press)
             drawn(page)
-            if box.evaluate("e => e.type === 'checkbox' ? e.checked : e.value") != before:
+            if box.evaluate(VALUE) != before:
                 break
-        assert box.evaluate("e => e.type === 'checkbox' ? e.checked : e.value") != before, key
+        assert box.evaluate(VALUE) != before, key
         assert page.url.endswith(".html") or f"#{name}:" in page.url
         reached.append(key)
     enabled = explorer.locator(":is(input, select):not(:disabled)").count()
@@ -96,11 +79,9 @@ def drawn_addresses(keys, seed, n=80):
     """Addresses of known and unknown names with odd values, drawn from a seed."""
     draw = random.Random(seed)
     for _ in range(n):
-        pairs = [
-            (draw.choice([*keys, draw.choice(ODD)]), draw.choice(ODD))
-            for _ in range(draw.randrange(1, 4))
-        ]
-        yield "&".join(f"{key}={value}" for key, value in pairs)
+        pairs = range(draw.randrange(1, 4))
+        said = [f"{draw.choice([*keys, draw.choice(ODD)])}={draw.choice(ODD)}" for _ in pairs]
+        yield "&".join(said)
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
@@ -150,9 +131,8 @@ def test_explorers_pass_axe_and_fit_a_phone(page, site, name, theme):
     for width in (1280, 1920):
         page.set_viewport_size({"width": width, "height": 900})
         drawn(page)
-        sizes = page.evaluate(
-            "() => [...document.querySelectorAll('.ex-plot')].map(p => [p.scrollWidth, p.clientWidth])"
-        )
+        plots = page.locator(".ex-plot")
+        sizes = plots.evaluate_all("all => all.map(p => [p.scrollWidth, p.clientWidth])")
         assert all(inner <= outer for inner, outer in sizes), (width, sizes)
 
 
@@ -194,23 +174,20 @@ def test_explorers_work_from_a_file_and_say_something_without_scripts(page, brow
 def test_an_address_that_asks_for_the_impossible_is_told_so(page, site):
     opened(page, f"{site}/book/explore/promise.html#promise:epsilon=99&k=5&wrong=1")
     problem = page.locator(".ex-problem").inner_text()
-    assert (
-        "“Promised ε” must be 0.2 to 5, not 99" in problem and "there is no “wrong” here" in problem
-    )
+    assert "“Promised ε” must be 0.2 to 5, not 99" in problem
+    assert "there is no “wrong” here" in problem
     assert page.locator("#promise-k").input_value() == "5"
     assert page.locator("#promise-epsilon").input_value() == "1"
+
+
+LABEL = "document.querySelector('#promise-proven svg').getAttribute('aria-label')"
+PAIRS = rf"Number({LABEL}.match(/(\d+) pairs/)[1])"
 
 
 def streamed(page, pairs):
     """Stream until so many pairs were made, then pause."""
     page.get_by_role("button", name="Stream").click()
-    page.wait_for_function(
-        """pairs => {
-            const label = document.querySelector('#promise-proven svg').getAttribute('aria-label');
-            return Number(label.match(/Proven after (\\d+) pairs/)[1]) >= pairs;
-        }""",
-        arg=pairs,
-    )
+    page.wait_for_function(f"() => {PAIRS} >= {pairs}")
     page.get_by_role("button", name="Pause").click()
     drawn(page)
 
@@ -225,10 +202,8 @@ def test_the_faulty_release_is_refuted_and_the_honest_client_is_not(page, site):
     drawn(page)
     streamed(page, 5000)
     assert page.locator(".ex-verdict").get_attribute("data-tone") == "bad"
-    found = re.search(
-        r"Promise broken: [\d,]+ pairs prove ε > ([\d.]+), and 1 was promised", said(page)
-    )
-    assert 1 <= float(found[1]) <= 1.68
+    proven = r"Promise broken: [\d,]+ pairs prove ε > ([\d.]+), and 1 was promised"
+    assert 1 <= float(re.search(proven, said(page))[1]) <= 1.68
     page.locator("#promise-protocol").select_option("GRR")
     drawn(page)
     assert page.locator("#promise-released").is_disabled()
@@ -259,14 +234,13 @@ def test_who_wants_no_motion_sees_new_states_twice_a_second(browser, site):
     page = context.new_page()
     opened(page, f"{site}/book/explore/promise.html#promise:speed=1000")
     seen = page.evaluate(
-        """async () => {
+        f"""async () => {{
             let changes = 0;
-            new MutationObserver(() => changes++).observe(document.getElementById('promise-proven'), {childList: true});
+            new MutationObserver(() => changes++).observe(document.getElementById('promise-proven'), {{childList: true}});
             document.querySelector('.ex-button').click();
-            const label = () => Number(document.querySelector('#promise-proven svg').getAttribute('aria-label').match(/(\\d+) pairs/)[1]);
-            while (label() < 1200) await new Promise(requestAnimationFrame);
+            while ({PAIRS} < 1200) await new Promise(requestAnimationFrame);
             return changes;
-        }"""
+        }}"""
     )
     context.close()
     assert 1 <= seen <= 6

@@ -1,6 +1,5 @@
 """The explorer that audits a reader's own client: what it finds, what it does not, and that the code
-runs only where and when it may.
-"""
+runs only where and when it may."""
 
 import http.server
 import re
@@ -8,7 +7,7 @@ import threading
 
 import pytest
 
-from browser.conftest import HTML
+from browser.conftest import HTML, Listener
 from browser.test_explore import drawn, opened, said
 
 OWN = "book/explore/own.html"
@@ -85,13 +84,11 @@ NEVER = "() => document.querySelector('iframe') === null"
 
 def test_code_runs_at_a_press_of_the_button_and_not_from_an_address_or_a_store(page, site):
     code = "for (;;); function report(v) { return v; }"
-    page.add_init_script(
-        f"for (const s of [localStorage, sessionStorage]) s.setItem('own-code', '{code}')"
-    )
+    stores = "[localStorage, sessionStorage]"
+    page.add_init_script(f"for (const s of {stores}) s.setItem('own-code', '{code}')")
     opened(page, f"{site}/{OWN}#own:from=number&code={code}&go=yes")
-    assert (
-        "there is no “code” here; there is no “go” here" in page.locator(".ex-problem").inner_text()
-    )
+    problem = page.locator(".ex-problem").inner_text()
+    assert "there is no “code” here; there is no “go” here" in problem
     page.evaluate("location.hash = '#own:from=forgets&k=3'")
     page.wait_for_function("() => document.querySelector('#own-k').value === '3'")
     drawn(page)
@@ -107,28 +104,23 @@ def test_code_runs_at_a_press_of_the_button_and_not_from_an_address_or_a_store(p
 SAID = "and a report is a finite number, a text, true, false, null, or a list or an object of them"
 
 
-@pytest.mark.parametrize(
-    "code, problem",
-    [
-        ("function report(value) { for (;;); }", "did not answer for 3 seconds (an endless loop?)"),
-        ("for (;;);", "did not answer for 3 seconds (an endless loop?)"),
-        ("function report(value) {", "The code cannot be used: SyntaxError: "),
-        ("const report = 5;", "holds no function of the name report"),
-        ("function report(value) { return valeu; }", "ReferenceError: valeu is not defined"),
-        ("function report(value) { throw Object.create(null); }", "Cannot convert object to primitive"),
-        ("function report(value) { value + 1; }", f"it gave nothing, {SAID}"),
-        ("function report(value) { return {a: [NaN]}; }", f"it gave NaN as “0”, {SAID}"),
-        ("function report(value) { return value / 0; }", "NaN|Infinity"),
-        ("const a = []; a.push(a); const report = () => a;", "TypeError: Converting circular structure"),
-        ("const report = () => 'x'.repeat(3e7);", "has 30000002 characters, and 10000 are the most"),
-        ("let x = 1; for (let i = 0; i < 1e5; i++) x = [x]; const report = () => x;", "RangeError: "),
-        ("JSON.stringify = () => '{'; const report = () => 1;", "cannot be read: SyntaxError"),
-        ("setTimeout(() => { throw 1; }); const report = (value) => 1;", ""),
-    ],
-)  # fmt: skip
-def test_code_that_cannot_be_used_is_told_so_in_a_line_and_the_page_lives_on(
-    page, site, code, problem
-):
+@pytest.mark.parametrize("code, problem", [
+    ("function report(value) { for (;;); }", "did not answer for 3 seconds (an endless loop?)"),
+    ("for (;;);", "did not answer for 3 seconds (an endless loop?)"),
+    ("function report(value) {", "The code cannot be used: SyntaxError: "),
+    ("const report = 5;", "holds no function of the name report"),
+    ("function report(value) { return valeu; }", "ReferenceError: valeu is not defined"),
+    ("function report(value) { throw Object.create(null); }", "Cannot convert object to primitive"),
+    ("function report(value) { value + 1; }", f"it gave nothing, {SAID}"),
+    ("function report(value) { return {a: [NaN]}; }", f"it gave NaN as “0”, {SAID}"),
+    ("function report(value) { return value / 0; }", "NaN|Infinity"),
+    ("const a = []; a.push(a); const report = () => a;", "TypeError: Converting circular structure"),
+    ("const report = () => 'x'.repeat(3e7);", "has 30000002 characters, and 10000 are the most"),
+    ("let x = 1; for (let i = 0; i < 1e5; i++) x = [x]; const report = () => x;", "RangeError: "),
+    ("JSON.stringify = () => '{'; const report = () => 1;", "cannot be read: SyntaxError"),
+    ("setTimeout(() => { throw 1; }); const report = (value) => 1;", ""),
+])  # fmt: skip
+def test_code_that_cannot_be_used_is_told_so_and_the_page_lives_on(page, site, code, problem):
     opened(page, f"{site}/{OWN}")
     told = run(page, code)[1]
     assert re.search(problem, told) if "|" in problem else problem in told
@@ -142,38 +134,25 @@ def test_code_that_cannot_be_used_is_told_so_in_a_line_and_the_page_lives_on(
 
 
 def test_code_reaches_no_network_no_store_and_not_the_page(page, site):
-    asked = []
-
-    class Ear(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append(self.path)
-            self.send_response(200)
-            self.send_header("Access-Control-Allow-Origin", "*")
-            self.end_headers()
-
-        def log_message(self, *arguments):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ear) as ear:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Listener) as ear:
+        ear.told = []
         threading.Thread(target=ear.serve_forever, daemon=True).start()
         opened(page, f"{site}/{OWN}")
         address = f"http://127.0.0.1:{ear.server_address[1]}/"
-        tries = {
-            "XMLHttpRequest": f"const x = new XMLHttpRequest(); x.open('GET', '{address}', false); x.send();",
-            "importScripts": f"importScripts('{address}');",
-            "indexedDB": "indexedDB.open('book');",
-            "document": "document.title;",
-            "parent": "parent.document.title;",
-        }
-        for name, code in tries.items():
-            assert "report(" in run(page, f"function report(value) {{ {code} return 1; }}")[1], name
+        tries = [
+            f"const x = new XMLHttpRequest(); x.open('GET', '{address}', false); x.send();",
+            f"importScripts('{address}');",
+            "indexedDB.open('book');",
+            "document.title;",
+            "parent.document.title;",
+        ]
+        for code in tries:
+            assert "report(" in run(page, f"function report(value) {{ {code} return 1; }}")[1], code
         fetched = f"fetch('{address}').catch(() => {{}}); new WebSocket('{address.replace('http', 'ws')}');"
-        run(
-            page,
-            f"function report(value) {{ if (!self.done) {{ self.done = 1; {fetched} }} return 1; }}",
-        )
+        once = f"if (!self.done) {{ self.done = 1; {fetched} }}"
+        run(page, f"function report(value) {{ {once} return 1; }}")
         ear.shutdown()
-    assert asked == []
+    assert ear.told == []
 
 
 def test_by_keyboard_alone_a_client_is_written_run_and_stopped(page, site):

@@ -1,8 +1,7 @@
 """The built book in a real browser: every page loads, is complete, and asks nobody else for
 anything.
 
-Links are checked without a browser, by `book/ldpbook/build.py`.
-"""
+Links are checked without a browser, by `book/ldpbook/build.py`."""
 
 from urllib.parse import urlencode
 
@@ -14,15 +13,12 @@ from ldpbook import wording
 
 def luminance(page, selector):
     """Relative luminance of an element's background, looking through transparent ones."""
-    return page.evaluate(
-        """selector => {
-            let e = document.querySelector(selector), c;
-            do { c = getComputedStyle(e).backgroundColor.match(/[\\d.]+/g).map(Number); e = e.parentElement; }
-            while (e && c.length === 4 && c[3] === 0);
-            return (0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2]) / 255;
-        }""",
-        selector,
-    )
+    return page.locator(selector).first.evaluate("""e => {
+        let c;
+        do { c = getComputedStyle(e).backgroundColor.match(/[\\d.]+/g).map(Number); e = e.parentElement; }
+        while (e && c.length === 4 && c[3] === 0);
+        return (0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2]) / 255;
+    }""")
 
 
 # what runs off the window, and code that is only seen by scrolling; tables and formulas may scroll
@@ -78,11 +74,18 @@ def test_clients_are_filtered_by_package_and_verdict(page, site):
     broken = page.locator("tr:has([data-package]):visible")
     assert 0 < broken.count() < every
     assert status.inner_text() == f"{broken.count()} of {every} clients"
-    assert all(
-        text.startswith("violates") for text in broken.locator("td:last-child").all_inner_texts()
-    )
+    verdicts = broken.locator("td:last-child").all_inner_texts()
+    assert all(text.startswith("violates") for text in verdicts)
     page.get_by_label("Package", exact=True).select_option("flwr")
     assert {text.split()[0] for text in broken.locator("summary").all_inner_texts()} == {"flwr"}
+
+
+def searched(page, site, question):
+    """Ask the search; the names of the pages that it finds."""
+    page.goto(f"{site}/search.html?{urlencode({'q': question})}", wait_until="networkidle")
+    page.get_by_text("Search finished").wait_for()
+    found = page.locator("#search-results li > a").evaluate_all("a => a.map(e => e.pathname)")
+    return [path.removeprefix("/").removeprefix("book/").partition(".html")[0] for path in found]
 
 
 @pytest.mark.parametrize("question, expected", [
@@ -102,15 +105,8 @@ def test_clients_are_filtered_by_package_and_verdict(page, site):
     ("poisoning gain", ["refinement/fig6"]),
     ("ReRo", ["notation"]),
 ])  # fmt: skip
-def test_search_has_the_page_among_the_first_five_and_pages_before_the_module(
-    page, site, question, expected
-):
-    page.goto(f"{site}/search.html?{urlencode({'q': question})}", wait_until="networkidle")
-    page.get_by_text("Search finished").wait_for()
-    found = page.eval_on_selector_all(
-        "#search-results li > a", "all => all.map(a => a.getAttribute('href'))"
-    )
-    names = [href.split(".html")[0].removeprefix("book/") for href in found]
+def test_search_has_the_page_among_five_and_pages_before_the_module(page, site, question, expected):
+    names = searched(page, site, question)
     assert set(expected) <= set(names[:5])
     module = [name.startswith("api/") for name in names]
     assert module == sorted(module)
@@ -121,36 +117,27 @@ def test_search_has_the_page_among_the_first_five_and_pages_before_the_module(
     ("how many reports", "stop_when_sure"), ("Own client", "your_own"), ("shuffle", "course/shuffling"),
 ])  # fmt: skip
 def test_search_knows_what_readers_call_a_page_and_shows_sentences(page, site, question, expected):
-    page.goto(f"{site}/search.html?{urlencode({'q': question})}", wait_until="networkidle")
-    page.get_by_text("Search finished").wait_for()
-    found = page.locator("#search-results li > a").evaluate_all("a => a.map(e => e.pathname)")
-    assert f"/book/{expected}.html" in found[:3]
+    assert expected in searched(page, site, question)[:3]
     excerpts = page.locator("#search-results .context").all_inner_texts()
     assert len(excerpts) > 5 and not any(text.startswith("...") for text in excerpts)
     assert sum(text.endswith((".", ":", "?", "!", ")")) for text in excerpts) > 0.8 * len(excerpts)
 
 
 def test_search_shows_the_name_of_a_page_and_what_a_short_name_stands_for(page, site):
-    for question, shown in (
-        ("THE", "THE: thresholding with histogram encoding"),
-        ("KV-Auditor figure 8", "KV-Auditor, Figure 8: "),
-    ):
-        page.goto(f"{site}/search.html?{urlencode({'q': question})}", wait_until="networkidle")
-        page.get_by_text("Search finished").wait_for()
+    questions = {"THE": "THE: thresholding with histogram encoding"}
+    questions["KV-Auditor figure 8"] = "KV-Auditor, Figure 8: "
+    for question, shown in questions.items():
+        searched(page, site, question)
         assert shown in page.locator("#search-results li").first.inner_text()
 
 
 def test_questions_are_read_as_pages_are(page, site):
     page.goto(f"{site}/search.html")
-    text = "\n".join(
-        (ROOT / "book" / name).read_text() for name in ("errata.md", "notation.md", "intro.md")
-    )
-    words = sorted({word for word in wording.English({}).split(text) if word.isascii()})
-    stems = page.evaluate(
-        "words => { const s = new Stemmer(); return words.map(w => s.stemWord(w.toLowerCase())); }",
-        words,
-    )
-    assert stems == [wording.English({}).stem(word) for word in words]
+    pages = (ROOT / "book" / f"{name}.md" for name in ("errata", "notation", "intro"))
+    text, language = "\n".join(path.read_text() for path in pages), wording.English({})
+    words = sorted({word for word in language.split(text) if word.isascii()})
+    stem = "words.map(w => new Stemmer().stemWord(w.toLowerCase()))"
+    assert page.evaluate(f"words => {stem}", words) == [language.stem(word) for word in words]
     found = page.evaluate("splitQuery('THE of Figures 7, the Table 2')")
     assert found == "THE_ of figure7 the table2".split()
 
@@ -167,6 +154,5 @@ def test_a_claim_is_a_card_on_a_phone(page, site):
     assert len(cells) > 200
     for row in cells:
         tops = [top for _, top, _ in row]
-        assert (
-            tops == sorted(tops) and tops[0] < tops[-1] and max(right for *_, right in row) <= 390
-        )
+        assert tops == sorted(tops) and tops[0] < tops[-1]
+        assert max(right for *_, right in row) <= 390

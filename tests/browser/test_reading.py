@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from browser.conftest import HTML, PAGES, ROOT, serious, serve
+from browser.test_live import enter
 from ldpbook import wording
 
 FIGURE_PAGE = "book/ldp_auditor/fig1"
@@ -25,11 +26,7 @@ def test_axe_finds_no_serious_issue(page, site, name, theme):
 
 @pytest.mark.parametrize("name", [FIGURE_PAGE, "book/kv_auditor/fig7", "book/course/grr"])
 def test_axe_finds_no_serious_issue_in_live_controls(page, live, name, theme):
-    page.goto(live.link)
-    page.goto(f"{live.base}/static/{name}.html")
-    page.wait_for_function(
-        "document.querySelector('#live-status')?.textContent.startsWith('Ready')"
-    )
+    enter(page, live, name)
     page.locator(".live-scratch").evaluate_all("all => all.forEach(d => d.open = true)")
     page.evaluate("document.querySelector('.live-chips button')?.click()")  # one that is out
     assert serious(page) == []
@@ -71,52 +68,38 @@ def test_every_figure_says_what_made_it_and_gives_its_picture_and_data(page, sit
         said = made.text_content()
         assert "ldpbook.plots" in said and "fig1.ipynb" in said
         assert page.locator(made.locator("a").first.get_attribute("href")).count() == 1
-        svg = page.request.get(made.get_by_text("SVG").evaluate("a => a.href")).text()
+        links = (made.get_by_text(form).evaluate("a => a.href") for form in ("SVG", "CSV"))
+        svg, table = (page.request.get(address).text() for address in links)
         assert ElementTree.fromstring(svg).tag.endswith("svg")
-        rows = list(
-            csv.DictReader(
-                io.StringIO(
-                    page.request.get(made.get_by_text("CSV").evaluate("a => a.href")).text()
-                )
-            )
-        )
+        rows = [*csv.DictReader(io.StringIO(table))]
         assert rows and list(rows[0]) == ["panel", "series", "source", "x", "y", "error"]
         assert all(float(r["y"]) >= 0 for r in rows)
         assert name in made.get_by_text("SVG").get_attribute("href")
 
 
-def test_a_page_says_with_what_it_ran_and_gives_the_executed_notebook_and_one_page_says_when(
-    page, site
-):
+def test_a_page_says_with_what_it_ran_and_gives_the_notebook_and_one_page_says_when(page, site):
     page.goto(f"{site}/{FIGURE_PAGE}.html")
     foot = page.locator(".run-record").inner_text()
     record = json.loads((ROOT / "_build" / "executed" / f"{FIGURE_PAGE}.json").read_text())
-    for fact in (
-        "when, and how long it took",
-        *(f"{n} {v}" for n, v in record["versions"].items()),
-        *(f"{n} = {v}" for n, v in record["parameters"].items()),
-    ):
-        assert fact in foot
-    notebook = page.request.get(
-        page.locator(".run-record a[download]").evaluate("a => a.href")
-    ).json()
+    facts = [f"{name} {version}" for name, version in record["versions"].items()]
+    facts += [f"{name} = {value}" for name, value in record["parameters"].items()]
+    assert [fact for fact in facts if fact not in foot] == []
+    link = page.locator(".run-record a[download]")
+    notebook = page.request.get(link.evaluate("a => a.href")).json()
     assert any(cell.get("outputs") for cell in notebook["cells"])
     assert record["executed"] not in foot
     page.locator(".run-record").get_by_text("when, and how long it took").click()
-    row = page.get_by_role("row").filter(
-        has=page.get_by_role("link", name=FIGURE_PAGE.removeprefix("book/"), exact=True)
-    )
-    when, said = record["executed"].removesuffix(" UTC"), row.inner_text()  # the head says UTC
+    link = page.get_by_role("link", name=FIGURE_PAGE.removeprefix("book/"), exact=True)
+    said = page.get_by_role("row").filter(has=link).inner_text()
+    when = record["executed"].removesuffix(" UTC")  # the head says UTC
     assert when in said and f"{record['seconds']:.1f}" in said
 
 
 def test_the_gallery_leads_to_every_item_with_a_picture_and_says_how_it_fared(page, site):
     items = pd.read_csv(ROOT / "data" / "items.csv")
     page.goto(f"{site}/book/intro.html")
-    links = page.locator(".gallery a")
-    assert [a.split("/book/")[1] for a in links.evaluate_all("all => all.map(a => a.href)")] == [
-        f"{p}.html" for p in items["page"]
-    ]
+    links = page.locator(".gallery a").evaluate_all("all => all.map(a => a.href)")
+    assert links == [f"{site}/book/{name}.html" for name in items["page"]]
     for address in page.locator(".gallery img").evaluate_all("all => all.map(i => i.src)"):
         picture = page.request.get(address)
         assert picture.ok and len(picture.body()) < 12_000
@@ -148,9 +131,8 @@ def test_the_figure_of_a_page_is_seen_first(browser, site, width, height, start,
 
 
 def test_the_scoreboard_is_short_opens_without_scripts_and_gives_its_table(browser, site):
-    page = browser.new_context(
-        viewport={"width": 1280, "height": 900}, java_script_enabled=False
-    ).new_page()
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.set_viewport_size({"width": 1280, "height": 900})
     page.goto(f"{site}/book/scoreboard.html")
     items = page.locator("article details > summary")
     assert items.count() == len(pd.read_csv(ROOT / "data" / "items.csv")) + 1  # and how all ended
@@ -159,17 +141,16 @@ def test_the_scoreboard_is_short_opens_without_scripts_and_gives_its_table(brows
     assert not link.is_visible()
     items.first.click()
     assert link.is_visible()
-    table = page.request.get(
-        f"{site}/book/" + page.locator("article a[download]").first.get_attribute("href")
-    ).text()
+    address = page.locator("article a[download]").first.get_attribute("href")
+    table = page.request.get(f"{site}/book/{address}").text()
     assert table == (ROOT / "_build" / "scoreboard.csv").read_text()
     page.context.close()
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_short_names_are_explained_on_hover_and_in_words_at_their_first_use(page, site, name):
-    """In words: in running text, or in a table if the page has the name in tables only; headings,
-    links' names and the card at the head are left."""
+def test_short_names_and_words_are_explained_on_hover_and_at_their_first_use(page, site, name):
+    """Short names in words: in running text, or in a table if the page has the name in tables only;
+    headings, links' names and the card at the head are left. Words of the glossary once."""
     page.goto(f"{site}/{name}.html", wait_until="domcontentloaded")
     uses = page.eval_on_selector_all(
         "article abbr:not(.word)",
@@ -184,14 +165,8 @@ def test_short_names_are_explained_on_hover_and_in_words_at_their_first_use(page
     for short in {use["name"] for use in uses}:
         first = min((use for use in uses if use["name"] == short), key=lambda use: use["rank"])
         assert first["rank"] == 2 or first["title"].lower() in first["block"], short
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_words_of_the_glossary_are_explained_on_hover_once_and_in_running_text(page, site, name):
-    page.goto(f"{site}/{name}.html", wait_until="domcontentloaded")
-    found = page.eval_on_selector_all(
-        "article abbr.word", "all => all.map(a => [a.textContent, a.title])"
-    )
+    words = page.locator("article abbr.word")
+    found = words.evaluate_all("all => all.map(a => [a.textContent, a.title])")
     met = [wording.meaning(used) for used, _ in found]
     assert [title for _, title in found] == [said for _, said in met]
     assert len({word for word, _ in met}) == len(met)
@@ -212,15 +187,10 @@ def test_the_glossary_shows_its_words_and_the_search_finds_one_first(page, site)
 
 def test_pages_can_be_used_with_the_keyboard_and_headings_are_in_order(page, site):
     page.goto(f"{site}/{FIGURE_PAGE}.html", wait_until="networkidle")
-    levels = [
-        int(tag[1])
-        for tag in page.eval_on_selector_all(
-            "article h1, article h2, article h3, article h4", "all => all.map(h => h.tagName)"
-        )
-    ]
-    assert levels[0] == 1 and all(
-        after <= before + 1 for before, after in itertools.pairwise(levels)
-    )
+    heads = page.locator("article :is(h1, h2, h3, h4)")
+    levels = heads.evaluate_all("all => all.map(h => +h.tagName[1])")
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
     page.locator("article summary").first.focus()
     page.keyboard.press("Enter")
     assert page.locator("article details").first.evaluate("d => d.open")

@@ -15,32 +15,21 @@ import pytest
 from chaos import scripts
 from jupyter_core.paths import jupyter_runtime_dir
 
-from browser.conftest import HTML, ROOT, Server
+from browser.conftest import HTML, ROOT, Listener, Server
+from browser.test_live import enter, running, status
 
 PROTOCOL = "v1.token.websocket.jupyter.org"
 KERNEL = "00000000-0000-0000-0000-000000000000"
 EXECUTE = [
-    ("POST", "/api/kernels"),
-    ("GET", "/api/kernels"),
-    ("DELETE", f"/api/kernels/{KERNEL}"),
-    ("POST", f"/api/kernels/{KERNEL}/restart"),
-    ("POST", f"/api/kernels/{KERNEL}/interrupt"),
-    ("POST", "/api/sessions"),
-    ("PATCH", f"/api/sessions/{KERNEL}"),
-    ("POST", "/api/terminals"),
-    ("GET", "/api/terminals"),
-    ("PUT", "/api/contents/x.ipynb"),
-    ("POST", "/api/contents"),
-    ("DELETE", "/api/contents/no-such-file"),
-    ("GET", "/api/contents/README.md"),
-    ("GET", "/files/README.md"),
-    ("POST", "/api/shutdown"),
-    ("POST", "/lab/api/extensions"),
-    ("GET", "/nbconvert/html/book/background/mechanisms.ipynb"),
-    ("POST", "/api/nbconvert"),
-    ("GET", "/api/status"),
-    ("GET", "/api/live"),
-]
+    ("POST", "/api/kernels"), ("GET", "/api/kernels"), ("DELETE", f"/api/kernels/{KERNEL}"),
+    ("POST", f"/api/kernels/{KERNEL}/restart"), ("POST", f"/api/kernels/{KERNEL}/interrupt"),
+    ("POST", "/api/sessions"), ("PATCH", f"/api/sessions/{KERNEL}"), ("POST", "/api/terminals"),
+    ("GET", "/api/terminals"), ("PUT", "/api/contents/x.ipynb"), ("POST", "/api/contents"),
+    ("DELETE", "/api/contents/no-such-file"), ("GET", "/api/contents/README.md"),
+    ("GET", "/files/README.md"), ("POST", "/api/shutdown"), ("POST", "/lab/api/extensions"),
+    ("GET", "/nbconvert/html/book/background/mechanisms.ipynb"), ("POST", "/api/nbconvert"),
+    ("GET", "/api/status"), ("GET", "/api/live"),
+]  # fmt: skip
 LAB = ["/lab", "/lab/tree/book/intro.md", "/lab/workspaces/auto-a", "/doc/tree/README.md"]
 SOCKETS = [f"/api/kernels/{KERNEL}/channels", "/api/events/subscribe", "/terminals/websocket/1"]
 
@@ -48,9 +37,8 @@ SOCKETS = [f"/api/kernels/{KERNEL}/channels", "/api/events/subscribe", "/termina
 def ask(live, method, path, body=None, **headers):
     """One request; the status, the headers and the text of the answer."""
     connection = http.client.HTTPConnection(urlsplit(live.base).netloc, timeout=30)
-    connection.request(
-        method, path, body, {name.replace("_", "-"): value for name, value in headers.items()}
-    )
+    told = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request(method, path, body, told)
     answer = connection.getresponse()
     text = "" if answer.status == 101 else answer.read().decode(errors="replace")
     connection.close()
@@ -58,13 +46,8 @@ def ask(live, method, path, body=None, **headers):
 
 
 def socket_headers(**more):
-    key = base64.b64encode(secrets.token_bytes(16)).decode()
-    return {
-        "Connection": "Upgrade",
-        "Upgrade": "websocket",
-        "Sec_WebSocket_Version": "13",
-        "Sec_WebSocket_Key": key,
-    } | more
+    own = {"Sec_WebSocket_Key": base64.b64encode(secrets.token_bytes(16)).decode()} | more
+    return {"Connection": "Upgrade", "Upgrade": "websocket", "Sec_WebSocket_Version": "13"} | own
 
 
 def upgrade(live, path, **headers):
@@ -74,15 +57,11 @@ def upgrade(live, path, **headers):
 
 @pytest.fixture(scope="module")
 def kernel(live):
-    status, _, text = ask(live, "POST", "/api/kernels", "{}", Authorization=f"token {live.token}")
+    status, _, text = ask(live, "POST", "/api/kernels", "{}", **live.key)
     assert status == 201
-    yield json.loads(text)["id"]
-    ask(
-        live,
-        "DELETE",
-        f"/api/kernels/{json.loads(text)['id']}",
-        Authorization=f"token {live.token}",
-    )
+    name = json.loads(text)["id"]
+    yield name
+    ask(live, "DELETE", f"/api/kernels/{name}", **live.key)
 
 
 @pytest.mark.parametrize("given", ["nothing", "wrong token", "token in the address", "json"])
@@ -100,7 +79,7 @@ def test_jupyterlab_without_the_token_is_a_page_that_holds_nothing(live, path):
     status, _, text = ask(live, "GET", path)
     assert status == 401 and len(text) < 300 and live.token not in text
     assert str(ROOT) not in text and "jupyter-config-data" not in text
-    status, _, text = ask(live, "GET", path, Authorization=f"token {live.token}")
+    status, _, text = ask(live, "GET", path, **live.key)
     assert status == 200 and "jupyter-config-data" in text
 
 
@@ -115,55 +94,35 @@ def test_sockets_without_the_token_are_refused(live, path):
 def test_a_running_kernel_takes_a_socket_that_shows_the_token(live, kernel):
     path = f"/api/kernels/{kernel}/channels"
     assert upgrade(live, path) == upgrade(live, path, Origin=live.base) == 403
-    assert upgrade(live, path, Authorization=f"token {live.token}") == 101
+    assert upgrade(live, path, **live.key) == 101
     offered = f"{PROTOCOL}, {PROTOCOL}.{live.token}"
-    status, headers, _ = ask(live, "GET", path, **socket_headers(Sec_WebSocket_Protocol=offered))
-    assert status == 101 and headers["Sec-WebSocket-Protocol"] == PROTOCOL
-    offered = f"v1.kernel.websocket.jupyter.org, {offered}"  # as JupyterLab asks
-    status, headers, _ = ask(live, "GET", path, **socket_headers(Sec_WebSocket_Protocol=offered))
-    assert status == 101 and headers["Sec-WebSocket-Protocol"] == "v1.kernel.websocket.jupyter.org"
+    for said in (offered, f"v1.kernel.websocket.jupyter.org, {offered}"):  # as JupyterLab asks
+        status, headers, _ = ask(live, "GET", path, **socket_headers(Sec_WebSocket_Protocol=said))
+        assert status == 101 and headers["Sec-WebSocket-Protocol"] == said.partition(",")[0]
 
 
 def test_the_token_ends_with_its_server(live, tmp_path):
     with Server(tmp_path) as server:
-        given = {"Authorization": f"token {server.token}"}
-        assert ask(server, "GET", "/api/live", **given)[0] == 204
+        assert ask(server, "GET", "/api/live", **server.key)[0] == 204
     with Server(tmp_path, port=server.port) as again:
         assert again.port == server.port and again.token != server.token
-        assert ask(again, "GET", "/api/live", **given)[0] == 403
+        assert ask(again, "GET", "/api/live", **server.key)[0] == 403
 
 
 def test_no_answer_sets_a_cookie(live):
     plain = ["/", "/login", "/static/book/intro.html", "/no", *LAB]
     reading = [path for method, path in EXECUTE if method == "GET"] + plain
     asked = [(*one, {}) for one in EXECUTE] + [("GET", path, {}) for path in plain]
-    asked += [("GET", path, {"Authorization": f"token {live.token}"}) for path in reading]
+    asked += [("GET", path, live.key) for path in reading]
     for method, path, headers in asked:
         assert ask(live, method, path, **headers)[1].get_all("Set-Cookie") is None
 
 
-class Listener(http.server.BaseHTTPRequestHandler):
-    """Another server of the same address: it keeps what a browser tells it."""
-
-    def do_GET(self):
-        self.server.told.append(dict(self.headers))
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *arguments):
-        pass
-
-
 def test_what_a_browser_tells_another_port_of_the_address_lets_nobody_in(page, live):
     """Browsers send cookies to every port: a reader who runs cells meets another local server."""
-    page.goto(live.link)
-    page.goto(f"{live.base}/static/book/ldp_auditor/fig1.html")
-    page.wait_for_function(
-        "document.querySelector('#live-status')?.textContent.startsWith('Ready')"
-    )
-    page.evaluate("document.querySelectorAll('.tag_setup details').forEach(d => d.open = true)")
+    enter(page, live)
     page.locator(".cell:has(.live-run) .live-run").first.click()
-    page.wait_for_function("document.querySelector('#live-status').textContent.startsWith('Done')")
+    status(page, "Done")
     page.goto(f"{live.base}/lab/tree/book/ldp_auditor/fig1.ipynb?factory=Notebook")
     page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
     with http.server.HTTPServer(("127.0.0.1", 0), Listener) as other:
@@ -173,9 +132,8 @@ def test_what_a_browser_tells_another_port_of_the_address_lets_nobody_in(page, l
         other.shutdown()
     assert other.told and live.token not in str(other.told)
     cookies = [f"{one['name']}={one['value']}" for one in page.context.cookies()]
-    captured = {
-        "Cookie": "; ".join([*cookies, *(t["Cookie"] for t in other.told if "Cookie" in t)])
-    }
+    sent = [told["Cookie"] for _, told in other.told if "Cookie" in told]
+    captured = {"Cookie": "; ".join([*cookies, *sent])}
     proofs = [one.partition("=")[2] for one in cookies if one.startswith("_xsrf=")]
     for proof in [*proofs, ""]:
         headers = captured | {"X-XSRFToken": proof, "Origin": live.base, "Referer": live.base}
@@ -201,44 +159,29 @@ def test_a_body_without_the_token_is_refused_before_it_is_sent(live, path, told)
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
 def test_no_other_origin_may_read_an_answer_even_with_the_token(live, method):
+    asked = {"Access_Control_Request_Headers": "authorization"} | live.key
+    asked["Access_Control_Request_Method"] = "POST"
     for origin in ("http://127.0.0.1:1", "http://evil.example", "null"):
-        status, headers, said = ask(
-            live,
-            method,
-            "/api/contents",
-            "{}",
-            Origin=origin,
-            Authorization=f"token {live.token}",
-            Access_Control_Request_Headers="authorization",
-            Access_Control_Request_Method="POST",
-        )
+        status, headers, said = ask(live, method, "/api/contents", "{}", Origin=origin, **asked)
         assert not [name for name in headers if name.lower().startswith("access-control")]
         assert method != "OPTIONS" or status == 405
         if status == 201:  # whoever has the token may write; nothing is left behind
             path = f"/api/contents/{json.loads(said)['path']}"
-            assert ask(live, "DELETE", path, Authorization=f"token {live.token}")[0] == 204
+            assert ask(live, "DELETE", path, **live.key)[0] == 204
 
 
 def test_what_the_server_writes_down_is_for_its_user_alone(live):
-    folder = Path(jupyter_runtime_dir())
-    files = list(folder.glob(f"jpserver-{live.process.pid}*"))
+    files = list(Path(jupyter_runtime_dir()).glob(f"jpserver-{live.process.pid}*"))
     assert files and all(path.stat().st_mode & 0o777 == 0o600 for path in files)
 
 
 def test_a_name_that_is_made_to_point_here_is_refused(live):
     """DNS rebinding: the address is ours, the name is not."""
-    assert (
-        ask(live, "GET", "/api/status", Host="evil.example", Authorization=f"token {live.token}")[0]
-        == 403
-    )
+    assert ask(live, "GET", "/api/status", Host="evil.example", **live.key)[0] == 403
 
 
 def test_a_page_of_another_origin_can_neither_start_nor_talk_to_a_kernel(page, live, site, kernel):
-    page.goto(live.link)
-    page.goto(f"{live.base}/static/book/ldp_auditor/fig1.html")
-    page.wait_for_function(
-        "document.querySelector('#live-status')?.textContent.startsWith('Ready')"
-    )  # this tab has the token
+    enter(page, live)  # this tab has the token
     page.goto(f"{site}/book/intro.html")
     attempts = """async ([base, kernel]) => {
         const tried = {};
@@ -253,20 +196,11 @@ def test_a_page_of_another_origin_can_neither_start_nor_talk_to_a_kernel(page, l
         return tried;
     }"""
 
-    def count():
-        found = ask(live, "GET", "/api/kernels", Authorization=f"token {live.token}")
-        return len(json.loads(found[2]))
-
-    before = count()
+    before = running(live)
     tried = page.evaluate(attempts, [live.base, kernel])
-    assert tried == {
-        "corsGET": "refused",
-        "corsPOST": "refused",
-        "no-corsGET": "opaque",
-        "no-corsPOST": "opaque",
-        "socket": "refused",
-    }
-    assert count() == before
+    refused, opaque = ("corsGET", "corsPOST", "socket"), ("no-corsGET", "no-corsPOST")
+    assert tried == dict.fromkeys(refused, "refused") | dict.fromkeys(opaque, "opaque")
+    assert running(live) == before
 
 
 def test_no_script_that_is_handed_to_a_page_runs_and_the_page_works_on(browser, live, site):
@@ -278,13 +212,10 @@ def test_no_script_that_is_handed_to_a_page_runs_and_the_page_works_on(browser, 
 
 def test_the_server_and_its_kernels_listen_on_loopback_only(live, kernel):
     server = psutil.Process(live.process.pid)
-    listening = [
-        c.laddr.ip
-        for process in [server, *server.children(recursive=True)]
-        for c in process.net_connections(kind="inet")
-        if c.status == psutil.CONN_LISTEN
-    ]
-    assert listening and set(listening) <= {"127.0.0.1", "::1"}
+    every = [server, *server.children(recursive=True)]
+    found = [one for process in every for one in process.net_connections(kind="inet")]
+    listening = {one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN}
+    assert listening and listening <= {"127.0.0.1", "::1"}
 
 
 def test_the_token_is_in_no_log_no_command_line_and_no_environment(live, kernel):
@@ -295,6 +226,5 @@ def test_the_token_is_in_no_log_no_command_line_and_no_environment(live, kernel)
         assert not any(live.token in word for word in process.cmdline())
         assert live.token not in "".join(process.environ().values())
     assert live.token not in live.log.read_text()
-    assert not (
-        Path(jupyter_runtime_dir()) / f"jpserver-{live.process.pid}-open.html"
-    ).exists()  # Jupyter's own way to hand it on
+    handed = Path(jupyter_runtime_dir(), f"jpserver-{live.process.pid}-open.html")
+    assert not handed.exists()  # Jupyter's own way to hand it on

@@ -1,6 +1,5 @@
 """Interactive twins of the built book's figures: each is drawn from the figure's own table, walked by
-keyboard, in both themes and on a phone, from a file and without a request to anybody.
-"""
+keyboard, in both themes and on a phone, from a file and without a request to anybody."""
 
 import csv
 import math
@@ -10,11 +9,8 @@ import pytest
 
 from browser.conftest import HTML, PAGES, serious
 
-WITH_TWINS = [
-    name
-    for name in PAGES
-    if (HTML / f"{name}.html").exists() and "data-twin=" in (HTML / f"{name}.html").read_text()
-]
+BUILT = [name for name in PAGES if (HTML / f"{name}.html").exists()]
+WITH_TWINS = [name for name in BUILT if "data-twin=" in (HTML / f"{name}.html").read_text()]
 
 
 def twins(page):
@@ -22,10 +18,8 @@ def twins(page):
     found = page.locator("[data-twin]")
     for i in range(found.count()):
         found.nth(i).scroll_into_view_if_needed()
-        page.wait_for_function(
-            "i => document.querySelectorAll('[data-twin]')[i].dataset.state", arg=i
-        )
-    return [found.nth(i) for i in range(found.count())]
+        page.wait_for_function(f"document.querySelectorAll('[data-twin]')[{i}].dataset.state")
+    return found.all()
 
 
 def value(text):
@@ -42,6 +36,7 @@ def rows_of(name):
         return [[value(cell) for cell in row] for row in csv.reader(file)][1:]
 
 
+FITS = "e => e.querySelector('.tw-plot').clientWidth === +e.querySelector('.tw-plot svg')?.getAttribute('width')"
 WALK = """async plot => {
     const said = plot.querySelector("[role=status]"), press = key => plot.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
     const heads = [];
@@ -79,27 +74,19 @@ def test_twins_of_a_page(page, name):
         assert twin.locator(".tw-up").text_content().strip() != "↑"
         assert twin.locator(".tw-along").text_content().strip() != "→"
         assert twin.locator("xpath=../img").is_hidden()
-        drawn = page.evaluate(
-            "e => [...e.querySelectorAll('.tw-g :is(path, rect)')].map(p => p.getAttribute('d')).join()",
-            twin.element_handle(),
-        )
+        shapes = twin.locator(".tw-g :is(path, rect)")
+        drawn = shapes.evaluate_all("all => all.map(p => p.getAttribute('d')).join()")
         assert "NaN" not in drawn and "Infinity" not in drawn and re.search(r"\d", drawn)
         found = twin.locator(".tw-plot").evaluate(WALK)
-        standing = {
-            panel
-            for panel, _, source, x, y, _ in table
-            if source != "claim" and x != "" and isinstance(y, float) and math.isfinite(y)
-        }
-        titled = len({row[0] for row in table}) > 1
+        points = [row for row in table if row[2] != "claim" and row[3] != ""]
+        finite = [row for row in points if isinstance(row[4], float) and math.isfinite(row[4])]
+        standing = {panel for panel, *_ in finite}
         assert found["first"] and found["end"] == ""
-        assert not titled or len(found["heads"]) <= len(standing)
-        if titled:
+        if len({row[0] for row in table}) > 1:  # its panels have titles
             assert len(found["heads"]) == len(standing), (figure, found["heads"], standing)
         twin.locator("details summary").click()
-        page.wait_for_function("e => e.querySelector('tbody')", arg=twin.element_handle())
-        shown = twin.locator("tbody").evaluate(
-            "b => [...b.rows].map(r => [...r.cells].map(c => c.textContent))"
-        )
+        text = "b => [...b.rows].map(r => [...r.cells].map(c => c.textContent))"
+        shown = twin.locator("tbody").evaluate(text)
         assert [[value(cell) for cell in row] for row in shown] == table
         twin.locator("details summary").click()
     for theme in ("light", "dark"):
@@ -108,10 +95,7 @@ def test_twins_of_a_page(page, name):
         page.wait_for_timeout(0)
         for twin in page.locator("[data-twin][data-state=ready]").all():
             twin.scroll_into_view_if_needed()
-            page.wait_for_function(
-                "e => e.querySelector('svg') && e.querySelector('.tw-plot').clientWidth === +e.querySelector('.tw-plot svg').getAttribute('width')",
-                arg=twin.element_handle(),
-            )
+            page.wait_for_function(FITS, arg=twin.element_handle())
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
     assert page.errors == []
@@ -141,13 +125,10 @@ def test_a_series_stands_alone_the_figure_enlarges_and_print_keeps_the_picture(p
     assert re.search(r"this run.*: .*, z = .*\n(exact expectation): ", said.inner_text())
     box = plot.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    small = plot.bounding_box()["width"]
     twin.get_by_role("button", name="Enlarge").click()
-    large = page.locator("dialog[open] .tw-plot")
-    page.wait_for_function(
-        "w => document.querySelector('dialog .tw-plot').clientWidth > 1.3 * w", arg=small
-    )
-    assert large.locator("svg").is_visible()
+    larger = f"document.querySelector('dialog .tw-plot').clientWidth > 1.3 * {box['width']}"
+    page.wait_for_function(larger)
+    assert page.locator("dialog[open] .tw-plot svg").is_visible()
     page.keyboard.press("Escape")
     page.wait_for_function("!document.querySelector('dialog.tw-dialog')")
     assert twin.locator(".tw-plot svg").is_visible()

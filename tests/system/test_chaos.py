@@ -24,9 +24,8 @@ for name, run, n in (("lines", lines.run, 25), ("faults", faults.run, 1), ("flip
 def test_lines_faults_flips_and_kills_in_short(tmp_path):
     """In a process of its own, which forks: this one may have threads."""
     environment = os.environ | {"PYTHONPATH": str(TESTS), "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", SHORT, tmp_path], env=environment, capture_output=True, text=True
-    )
+    command = [sys.executable, "-c", SHORT, tmp_path]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0 and "WRONG" not in done.stdout, done.stdout + done.stderr
     lines = [line.split("|") for line in done.stdout.splitlines()]
     rows = {what: tuple(map(int, found)) for what, *found in lines}

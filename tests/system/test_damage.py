@@ -41,20 +41,12 @@ print(jit.kernel(helper.half)(1.0))
 """
 
 
-def page(folder, *cells):
-    """A project of one page, whose first cell holds the parameters."""
-    (folder / "book").mkdir()
-    (folder / "book" / "helper.py").write_text(HELPER)
-    (folder / "book" / "one.ipynb").write_text(notebook(*cells))
-    return execute.Project(folder)
-
-
-def test_damage_is_told_to_whoever_builds_and_is_in_no_executed_notebook(
-    tmp_path, monkeypatch, capfd
-):
+def test_damage_is_told_to_whoever_builds_and_is_in_no_notebook(tmp_path, monkeypatch, capfd):
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    project = page(tmp_path, STORED, COMPILED)
-    given = project.root, "book/one", {}, "any"
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "helper.py").write_text(HELPER)
+    (tmp_path / "book" / "one.ipynb").write_text(notebook(STORED, COMPILED))
+    project, given = execute.Project(tmp_path), (tmp_path, "book/one", {}, "any")
     # as a build does: later kernels of that process would be copies of the first
     runner = multiprocessing.get_context("spawn").Process(target=execute.execute, args=given)
     runner.start()

@@ -31,13 +31,9 @@ def other(tmp_path):
 
     def make(venv=mine, gone=""):
         log.write_text("")
-        done = subprocess.run(
-            ["make", f"{venv}/ready", f"VENV={venv}"],
-            cwd=root,
-            env={"PATH": os.environ["PATH"], "LOG": str(log), "GONE": gone},
-            capture_output=True,
-            text=True,
-        )
+        given = {"env": {"PATH": os.environ["PATH"], "LOG": str(log), "GONE": gone}, "cwd": root}
+        command = ["make", f"{venv}/ready", f"VENV={venv}"]
+        done = subprocess.run(command, capture_output=True, text=True, **given)
         return done.returncode, done.stderr, log.read_text().splitlines()
 
     return root, mine, make

@@ -66,10 +66,8 @@ def spin(turns):
 
 def client(folder, name, *options, before=""):
     (folder / "clients_here.py").write_text(before + CLIENTS)
-    given = "--report value --k 10 --epsilon 5 --trials 100000".split()
-    return started(
-        SCRIPT, "audit", "--client", f"clients_here:{name}", *given, *options, cwd=folder
-    )
+    given = f"audit --client clients_here:{name} --report value --k 10 --epsilon 5 --trials 100000"
+    return started(SCRIPT, *given.split(), *options, cwd=folder)
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
@@ -79,10 +77,9 @@ def test_a_client_of_one_value_is_interrupted_within_a_call(tmp_path, threads):
         found = interrupted(process)
     # another thread may have got stuck as well, and have said so
     said = next(line for line in found.splitlines() if line.startswith("ldpkit"))
-    count = re.fullmatch(
-        r"ldpkit: interrupted after ([\d,]+) of 200,000 reports: tp = ([\d,]+) of ([\d,]+)", said
-    )
-    begun, hits, counted = (int(number.replace(",", "")) for number in count.groups())
+    counts = r"ldpkit: interrupted after ([\d,]+) of 200,000 reports: tp = ([\d,]+) of ([\d,]+)"
+    numbers = re.fullmatch(counts, said).groups()
+    begun, hits, counted = (int(number.replace(",", "")) for number in numbers)
     assert 1000 <= hits == counted <= begun <= 5000
 
 
@@ -94,17 +91,14 @@ def test_a_client_is_interrupted_within_a_chunk(tmp_path, threads):
         assert "ldpkit: interrupted after 0 of 200,000 reports" in found
 
 
-def test_a_kernel_is_interrupted_in_a_thread(tmp_path):
-    with client(tmp_path, "spinning", before=KERNEL) as process:
-        until(process, "spinning")
-        assert interrupted(process).startswith("ldpkit: interrupted")
-
-
-def test_a_kernel_is_interrupted_in_the_main_thread(tmp_path):
-    before = KERNEL + "spin(1)\nprint('spinning', file=sys.stderr)\nspin(10**18)\n"
-    with client(tmp_path, "steady", before=before) as process:
-        until(process, "spinning")
-        assert interrupted(process) == "ldpkit: interrupted\n"
+def test_a_kernel_is_interrupted_in_a_thread_and_in_the_main_thread(tmp_path):
+    at_once = "spin(1)\nprint('spinning', file=sys.stderr)\nspin(10**18)\n"
+    for name, before in (("spinning", KERNEL), ("steady", KERNEL + at_once)):
+        with client(tmp_path, name, before=before) as process:
+            until(process, "spinning")
+            said = interrupted(process)
+        assert said.startswith("ldpkit: interrupted")
+        assert name == "spinning" or said == "ldpkit: interrupted\n"
 
 
 @pytest.mark.parametrize("command, stuck", [
@@ -129,12 +123,10 @@ setattr(pkgutil.resolve_name({owner!r}), {name!r}, spin)
 sys.argv[1:] = {command.split()!r}
 ldpkit.cli.main()
 """
+    said = r"ldpkit: interrupted( after 0 of [\d,]+ (reports|trials|data sets).*)?\n"
     with started(sys.executable, "-c", code) as process:
         until(process, "stuck")
-        assert re.fullmatch(
-            r"ldpkit: interrupted( after 0 of [\d,]+ (reports|trials|data sets).*)?\n",
-            interrupted(process),
-        )
+        assert re.fullmatch(said, interrupted(process))
 
 
 @pytest.mark.parametrize("command", [[SCRIPT], [sys.executable, "-m", "ldpkit"]])
@@ -142,9 +134,8 @@ def test_a_command_is_interrupted_while_it_is_imported(command, monkeypatch):
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     with started(*command, "list") as process:
         until(process, "numpy._core")  # far from all, and after the handler was set
-        assert [
-            line for line in interrupted(process).splitlines() if "import time" not in line
-        ] == ["ldpkit: interrupted"]
+        said = interrupted(process).splitlines()
+    assert [line for line in said if "import time" not in line] == ["ldpkit: interrupted"]
 
 
 def test_a_download_is_interrupted():
@@ -153,12 +144,9 @@ def test_a_download_is_interrupted():
         silent.listen()
         base = f"http://127.0.0.1:{silent.getsockname()[1]}"
         asked = "-m ldpbook datasets mnist adult --base".split()
-        with started(sys.executable, *asked, base) as process:
-            connection, _ = silent.accept()
-            with connection:
-                assert interrupted(process).startswith(
-                    "ldpkit: interrupted after 0 of 2 data sets, in "
-                )
+        with started(sys.executable, *asked, base) as process, silent.accept()[0]:
+            said = interrupted(process)
+    assert said.startswith("ldpkit: interrupted after 0 of 2 data sets, in ")
 
 
 def test_an_interrupt_that_the_shell_wants_ignored_is_ignored():
@@ -177,11 +165,9 @@ def test_a_caller_in_python_handles_interrupts_itself():
     code = "import signal, ldpkit.cli\nfrom ldpkit.attacks import Guess\n"
     code += "Guess.rates = lambda *given: signal.raise_signal(signal.SIGINT)\n"
     code += "ldpkit.cli.main('audit --mechanism OUE --k 5 --epsilon 1 --trials 10'.split())"
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=heard
-    )
-    assert (found.returncode, found.stdout) == (130, "")
-    assert found.stderr.strip() == "ldpkit: interrupted"
+    with started(sys.executable, "-c", code) as process:
+        out, err = process.communicate()
+    assert (process.returncode, out, err.strip()) == (130, "", "ldpkit: interrupted")
 
 
 @contextlib.contextmanager
@@ -194,16 +180,9 @@ def terminal(*command, cwd):
         heard()
         fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
 
-    command = [*map(str, command)]
-    process = subprocess.Popen(
-        command,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=cwd,
-        start_new_session=True,
-        preexec_fn=own,
-    )
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+    given = {"cwd": cwd, "start_new_session": True, "preexec_fn": own}
+    process = subprocess.Popen([*map(str, command)], **streams, **given)
     os.close(theirs)
     seen = ""
 
@@ -237,20 +216,16 @@ def test_a_terminal_shows_reports_per_second_and_the_time_left_and_a_pipe_nothin
         os.write(keyboard, b"\x03")
         said = read().splitlines()[-1]
         assert process.wait(LIMIT) == 130
-    assert re.fullmatch(
-        r"ldpkit: interrupted after [\d,]+ of 2,000,000,000 reports(: tp = .*)?", said
-    )
-    piped = subprocess.run(
-        [SCRIPT, *given, "1e4", "--json"], cwd=tmp_path, capture_output=True, text=True
-    )
+    counted = r"ldpkit: interrupted after [\d,]+ of 2,000,000,000 reports(: tp = .*)?"
+    assert re.fullmatch(counted, said)
+    command = [SCRIPT, *given, "1e4", "--json"]
+    piped = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert piped.stderr == "" and json.loads(piped.stdout)["trials"] == 10_000
 
 
 def test_an_interrupted_sweep_says_what_is_kept_and_goes_on(tmp_path):
-    grid = [
-        {"trials": n, "mechanism": "GRR", "k": 5, "epsilon": 1}
-        for n in (10, 20, 10**12, 10**12, 10**12)
-    ]
+    sizes = (10, 20, 10**12, 10**12, 10**12)
+    grid = [{"trials": n, "mechanism": "GRR", "k": 5, "epsilon": 1} for n in sizes]
     (tmp_path / "grid.yml").write_text(json.dumps({"audit": "audit", "seed": 1, "grid": grid}))
     command = SCRIPT, "sweep", "grid.yml", "--workers"
     with terminal(*command, "2", cwd=tmp_path) as (keyboard, process, read):
@@ -277,14 +252,12 @@ def test_workers_hear_no_interrupt_while_they_start(tmp_path):
         "grid": {"trials": [10**12, 10**12 - 1]},
     }))  # fmt: skip
     with started(SCRIPT, "sweep", "grid.yml", "--workers", "2", cwd=tmp_path) as process:
-        while not any(
-            "executors.serve" in " ".join(child.cmdline())
-            for child in psutil.Process(process.pid).children()
-        ):
+        lines = [""]
+        while not any("executors.serve" in line for line in lines):
             assert process.poll() is None
-        assert interrupted(process).startswith(
-            "ldpkit: interrupted after 0 of 2 cells, kept in grid.cells"
-        )
+            lines = [" ".join(child.cmdline()) for child in psutil.Process(process.pid).children()]
+        said = interrupted(process)
+    assert said.startswith("ldpkit: interrupted after 0 of 2 cells, kept in grid.cells")
 
 
 ENDLESS = """
@@ -303,15 +276,11 @@ def report(value):
     while True:
         pass
 """
+SEPARATE = "SeparateClient.of('endless_here:report', k=3, report='value', epsilon=1.0)"
 KILLED = {
     "workers": "sweep(endless_here.cell, {'x': [1, 2, 3]}, seed=1, workers=2)",
-    "a client's new process": (
-        "Client(endless_here.report, 3, 'value', 1.0).afresh(numpy.zeros(9, int), 1)"
-    ),
-    "a client's own process": (
-        "SeparateClient.of('endless_here:report', k=3, report='value', epsilon=1.0)"
-        ".perturb(numpy.zeros(9, int), None)"
-    ),
+    "a client's new process": "Client(report, 3, 'value', 1.0).afresh(numpy.zeros(9, int), 1)",
+    "a client's own process": f"{SEPARATE}.perturb(numpy.zeros(9, int), None)",
 }
 
 

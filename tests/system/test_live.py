@@ -35,9 +35,8 @@ async def started(kernels, name):
 @pytest.mark.parametrize("end", ["shut down", "restarted", "killed", "crashed"])
 def test_what_a_cell_started_ends_with_its_kernel(end, tmp_path):
     async def scene():
-        kernels = live.Kernels(
-            kernel_manager_class="ldpbook.live.Kernel", connection_dir=str(tmp_path), parent=None
-        )
+        given = {"kernel_manager_class": "ldpbook.live.Kernel", "connection_dir": str(tmp_path)}
+        kernels = live.Kernels(**given, parent=None)
         name = await kernels.start_kernel(kernel_name="python3")
         try:
             found = await started(kernels, name)
@@ -60,9 +59,7 @@ def test_what_a_cell_started_ends_with_its_kernel(end, tmp_path):
     ("port", "0", "1<=x<=65535"), ("port", "-1", "1<=x<=65535"), ("port", "65536", "1<=x<=65535"),
     ("idle", "0", "x>=1"),
 ])  # fmt: skip
-def test_an_option_out_of_range_is_named_with_its_range_and_status_two(
-    option, value, within, monkeypatch, capsys
-):
+def test_an_option_out_of_range_is_named(option, value, within, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["live.py", f"--{option}", value])
     with pytest.raises(SystemExit) as caught:
         live.main()

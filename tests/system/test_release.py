@@ -32,14 +32,10 @@ def test_every_file_of_data_has_its_row():
         assert any((ROOT / "data").glob(name)), name
     for result in (ROOT / "data" / "results").glob("*.[cn]*"):
         said = next(" ".join(row) for row in rows if f"`results/{result.name}`" in row[0])
-        versions = (
-            "ldpkit 0." in said or "SAVE=1" in said or "--save" in said or result.stem in BESIDE
-        )
+        versions = any(words in said for words in ("ldpkit 0.", "SAVE=1", "--save"))
+        # the record of this table lies beside the other table of one run
+        versions = versions or result.stem == "sgd_cifar10_training"
         assert result.with_suffix(".json").exists() or versions, result.name
-
-
-BESIDE = {"sgd_cifar10_training"}
-"""Tables whose record lies beside the other table of one run."""
 
 
 IGNORED = [".git", *(ROOT / ".gitignore").read_text().replace("/", "").split()]
@@ -134,11 +130,9 @@ def test_what_could_not_be_looked_up_is_told_from_what_was_found(tmp_path, monke
 
 def test_the_notice_names_what_a_bundle_passes_on(tmp_path):
     notice = (ROOT / "NOTICE").read_text()
-    for path in release.wanted(ROOT, tmp_path):
-        if path.is_relative_to(ROOT):
-            name = path.relative_to(ROOT)
-            pattern = name.parent / "*.txt"
-            assert str(name) in notice or str(pattern) in notice, name
+    own = [path for path in release.wanted(ROOT, tmp_path) if path.is_relative_to(ROOT)]
+    for name in (path.relative_to(ROOT) for path in own):
+        assert str(name) in notice or str(name.parent / "*.txt") in notice, name
 
 
 LETTER = """---
@@ -184,9 +178,8 @@ def test_a_phrase_of_a_letter_is_found_in_whatever_form_it_stands(kept, tmp_path
     site = tmp_path / "site"
     path = site / name
     path.parent.mkdir(parents=True)
-    (site / "index.html").write_text(
-        "<p>betrays, the wooden_coin; the true answer stands first</p>"
-    )
+    other = "<p>betrays, the wooden_coin; the true answer stands first</p>"
+    (site / "index.html").write_text(other)
     assert release.found(release.letters(), site) == []
     if packed:
         with zipfile.ZipFile(site / "paper.zip", "w") as archive:
@@ -234,10 +227,10 @@ def make(tmp_path, monkeypatch):
 
     def packages(tree, target, date):
         target.mkdir()
-        names = ("ldpkit-1.tar.gz", "ldpkit-1.whl")
-        for name in names:
-            (target / name).write_bytes(b"made")
-        return [target / name for name in names]
+        made = [target / name for name in ("ldpkit-1.tar.gz", "ldpkit-1.whl")]
+        for path in made:
+            path.write_bytes(b"made")
+        return made
 
     def make(source="nothing", page="nothing", alone=False):
         def unpacked(root, place):
@@ -315,9 +308,7 @@ def test_a_release_is_made_from_a_commit_and_not_from_the_folder(tmp_path):
 
 
 def test_nothing_in_the_tree_says_that_it_is_unpublished():
-    refused = re.compile(
-        r"""^\W*published["']?\s*[:=,]\s*["']?(false|no|off)\b""", flags=re.M | re.I
-    )
+    refused = re.compile(r"""(?mi)^\W*published["']?\s*[:=,]\s*["']?(false|no|off)\b""")
     assert refused.search("---\npublished: false\n") and refused.search('"published": no')
     for folder, inside, names in os.walk(ROOT):
         inside[:] = [name for name in inside if name not in IGNORED]

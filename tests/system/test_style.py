@@ -17,10 +17,7 @@ ROOT = Path(__file__).parents[2]
 ], ids=["types", "bugs", "form", "layers"])  # fmt: skip
 def test_the_checkers_find_nothing(check):
     # what they know of unchanged files, and of the libraries
-    kept, program = (
-        ROOT / "_build" / "checkers" / check[0],
-        Path(sys.executable).with_name(check[0]),
-    )
-    command = [program, *check[1:], kept]
+    kept = ROOT / "_build" / "checkers" / check[0]
+    command = [Path(sys.executable).with_name(check[0]), *check[1:], kept]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr

@@ -2,6 +2,7 @@
 it suggests to try. A cell that raises, warns or cannot show what it returns fails the variant. A
 twentieth, drawn with a fixed seed, runs here; ``python -m ldpbook variants`` runs all."""
 
+import itertools
 import json
 import os
 import random
@@ -18,13 +19,8 @@ from ldpbook import execute, paper_values, parameters, paths
 
 EVERY = os.environ.get("VARIANTS") == "all"
 SCALE = yaml.safe_load((Path(__file__).parents[1] / "helpers/variants.yml").read_text())
-LONGEST = {
-    "live_trials": 10_000,
-    "trials": 2_000_000,
-    "rounds": 200,
-    "samples": 300,
-    "limit": 10**8,
-}  # more takes longer and runs no other line
+# more takes longer and runs no other line
+LONGEST = {"live_trials": 10**4, "trials": 2_000_000, "rounds": 200, "samples": 300, "limit": 10**8}
 
 
 def around(p, value):
@@ -101,14 +97,11 @@ def shortened(value, most):
 def excused(known, values, problem):
     """Whether a page refused `values` in one line because of two parameters that depend."""
     named = re.search(r"ValueError: (\w+)\b[^\n]* must [^\n]*, got ", problem)
-    pairs = [
-        (a, b) for a in known for b in values if a != b and re.search(rf"\b{b}\b", known[a].meaning)
-    ]
-    pairs += [
-        (b, a) for a in known for b in values if a != b and re.search(rf"\b{a}\b", known[b].meaning)
-    ]
-    pairs += [(name, name) for name in values if known[name].pair]
-    return bool(named and any(named[1] in pair for pair in pairs))
+    asked = {name for name in values if known[name].pair}
+    for a, b in itertools.product(known, values):
+        said = re.search(rf"\b{b}\b", known[a].meaning) or re.search(rf"\b{a}\b", known[b].meaning)
+        asked |= {a, b} if a != b and said else set()
+    return bool(named) and named[1] in asked
 
 
 def suggested(page):
@@ -139,13 +132,8 @@ def test_what_a_page_suggests_can_be_set(page):
 
 
 ALL = [(page, values) for page in NOTEBOOKS for values in variants(page)]
-ALL += [
-    (page, run)
-    for page in NOTEBOOKS
-    for _, runs in suggested(page)
-    for run in runs
-    if (page, run) not in ALL
-]
+TRIED = [(page, run) for page in NOTEBOOKS for _, runs in suggested(page) for run in runs]
+ALL += [one for one in TRIED if one not in ALL]
 ALL += [command for command in commands() if command not in ALL]
 DRAW = random.Random(1)
 TIMES = pd.read_csv(ROOT / "book" / "ldpbook" / "durations.csv", index_col="page")["seconds"]
@@ -156,10 +144,8 @@ CHOSEN = ALL if EVERY else [one for one in ALL if one in SOME]
 
 
 def shown(values):
-    return (
-        " ".join(f"{name}={value!r}" for name, value in values.items()).replace(" ", "")
-        or "as-it-is"
-    )
+    text = "".join(f"{name}={value!r}" for name, value in values.items())
+    return text.replace(" ", "") or "as-it-is"
 
 
 @pytest.fixture(scope="module")
@@ -193,13 +179,9 @@ def test_a_page_runs_with_other_parameters(page, values, here, monkeypatch, tmp_
     assert parameters.refuse(known, values) == []
     problem = failure(here, cells_of(page), at_scale(page, values), draw=EVERY)
     assert problem is None or excused(known, values, problem), problem
-    glued = [
-        text
-        for o in here.display_pub.outputs
-        if "scrapbook" in o["metadata"]
-        for text in o["data"].values()
-    ]
-    assert not [text for text in glued if re.search(r"\b(nan|inf|None)\b|^''$", str(text))]
+    glued = [one["data"] for one in here.display_pub.outputs if "scrapbook" in one["metadata"]]
+    texts = [str(text) for data in glued for text in data.values()]
+    assert not [text for text in texts if re.search(r"\b(nan|inf|None)\b|^''$", text)]
     rows = pd.read_csv(board) if board.exists() else pd.DataFrame(columns=paper_values.COLUMNS)
     held = rows[(rows["verdict"] == "differs") & rows["published"].notna()]
     assert held.empty, "a number of the paper is held against cells that it is not about"

@@ -2,8 +2,7 @@
 
 A part has a function ``run(seed, n, folder)`` that does `n` harmful things, drawn from `seed`, to
 copies in `folder`, and returns rows of the table of results. Whatever goes wrong is printed with
-the seed and the number that repeat it.
-"""
+the seed and the number that repeat it."""
 
 import contextlib
 import dataclasses
@@ -149,9 +148,8 @@ def runner() -> list[str]:
 def finish(root: Path, command: list[str], log: Path, **more: str) -> str:
     """Run a command to its end, undisturbed; what was wrong with that, or nothing."""
     with log.open("w") as said:
-        status = subprocess.run(
-            command, cwd=root, env=environment(root, **more), stdout=said, stderr=subprocess.STDOUT
-        ).returncode
+        given = {"cwd": root, "env": environment(root, **more), "stderr": subprocess.STDOUT}
+        status = subprocess.run(command, stdout=said, **given).returncode
     text = log.read_text(errors="replace")
     if status:
         return f"status {status}: {text[-600:]}"
@@ -238,8 +236,7 @@ def forked(
     """Run a call in a child of this process, which has imported all that it needs, as a program of
     its own: in `folder`, with standard streams of its own, as leader of a session.
 
-    After `limit` seconds it hears an interrupt, as from a keyboard.
-    """
+    After `limit` seconds it hears an interrupt, as from a keyboard."""
     streams = [folder.with_name(f"{folder.name}.{name}") for name in ("out", "err")]
     sys.stdout.flush()
     sys.stderr.flush()

@@ -36,12 +36,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m ldpbook chaos", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--seed", type=int, default=1, help="draws all harms")
-    parser.add_argument(
-        "--size", type=float, default=1.0, help="share of the usual number of harms"
-    )
-    parser.add_argument(
-        "--save", action="store_true", help=f"add rows to {TABLE.relative_to(ROOT)}"
-    )
+    parser.add_argument("--size", type=float, default=1.0, help="share of the usual harms")
+    parser.add_argument("--save", action="store_true", help="add rows to data/results/chaos.csv")
     options = parser.parse_args()
     if wrong := set(options.parts) - set(PARTS):
         parser.error(f"there is no part {', '.join(sorted(wrong))}")

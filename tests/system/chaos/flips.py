@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from . import Ended, Tally, builder, differences, finish, forked, small_book
+from . import Ended, Tally, builder, command_line, differences, finish, forked, small_book
 from .faults import KEPT, warm
 
 KERNEL = """
@@ -89,20 +89,11 @@ def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
         print(jit.kernel(flip_kernel.weigh)(2.0, 1.0))
 
     def resumed() -> None:
-        from ldpkit.cli import main
-
         work = folder / "work"
         work.mkdir(exist_ok=True)
         shutil.copy(folder / "state" / "kept.state", work)
         os.chdir(work)
-        sys.argv[1:] = ["resume", "kept.state", "--trials", "4000", "--json"]
-        main()
-
-    def kept() -> None:
-        from ldpkit.cli import main
-
-        sys.argv[1:] = KEPT
-        main()
+        command_line("resume", "kept.state", "--trials", "4000", "--json")()
 
     rows = []
     for what, place, call, said in (
@@ -112,7 +103,7 @@ def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
     ):
         tally = Tally(what, seed)
         if place == "state":
-            forked(kept, folder / "state")
+            forked(command_line(*KEPT), folder / "state")
             (folder / "state" / "kept.html").unlink()
         forked(call, folder)  # which fills the place
         _flips(tally, n, folder / place, call, folder, said)
@@ -136,10 +127,8 @@ def run_built(seed: int, n: int, folder: Path, again: int = 1) -> list[dict[str,
 
     def executed() -> None:
         """What a build would take as it is."""
-        graph, shared = (
-            stored.Graph(project.root / "ldpkit", project.root / "book" / "ldpbook"),
-            project.digest(*execute.SHARED),
-        )
+        graph = stored.Graph(project.root / "ldpkit", project.root / "book" / "ldpbook")
+        shared = project.digest(*execute.SHARED)
         for page, known in records.items():
             wanted = execute.key(project, page, known["parameters"], shared, graph)
             if not execute.current(project, page, wanted):
@@ -171,9 +160,8 @@ def run_built(seed: int, n: int, folder: Path, again: int = 1) -> list[dict[str,
             found = forked(call, folder / "book")
             bad = found.err if "Traceback" in found.err or found.status not in (0, 2) else ""
             noticed = found.status == 2 or "again " in found.out
-            tally.add(
-                "wrong" if bad or not noticed else "noticed", number, f"{path.name} {bad[-300:]}"
-            )
+            verdict = "wrong" if bad or not noticed else "noticed"
+            tally.add(verdict, number, f"{path.name} {bad[-300:]}")
             back()
         for number in range(n + 1, n + 1 + again):  # several at once, and a whole build
             for path in draw.sample(files, 4):

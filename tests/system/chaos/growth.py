@@ -33,8 +33,7 @@ def run(seed: int, n: int, folder: Path) -> Iterator[dict[str, object]]:
     tally = Tally("folder for temporary files with a long name", seed)
     place = folder / (LONG * 2)[:100]
     place.mkdir()
-    root = small_book(folder / "long")
-    problem = finish(root, builder(), folder / "log", TMPDIR=str(place))
+    problem = finish(small_book(folder / "long"), builder(), folder / "log", TMPDIR=str(place))
     problem = problem or f"left behind: {list(place.iterdir())}" * any(place.iterdir())
     tally.add("wrong" if problem else "harmless", 1, problem)
     yield tally.row()

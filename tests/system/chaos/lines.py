@@ -206,10 +206,8 @@ def run(seed: int, n: int, folder: Path, told: bool = False) -> list[dict[str, o
     from ldpkit.cli import audit as audits
 
     warm()
-    paths.STORE, audits.CACHE = (
-        folder / "store",
-        folder / "cache",
-    )  # which `cache --clear` may clear
+    # which `cache --clear` may clear
+    paths.STORE, audits.CACHE = folder / "store", folder / "cache"
     os.environ |= {"LDPKIT_DATA_URL": "http://127.0.0.1:9", "LDPKIT_DATA": str(folder / "data"),
                    "OPENBLAS_NUM_THREADS": "1", "HOME": str(folder)}  # fmt: skip
     commands = cli.commands().commands
@@ -236,10 +234,8 @@ def run(seed: int, n: int, folder: Path, told: bool = False) -> list[dict[str, o
         reads = reading(words)
         largest[reads], files = max(largest[reads], found.memory), files + reads
         bad = problem(found, reads)
-        about = (
-            f"{bad}: {words!r}"[:600]
-            + f" gave {found.status}, {found.out[-100:]!r}, {found.err[-300:]!r}"
-        )
+        about = f"{bad}: {words!r}"[:600]
+        about += f" gave {found.status}, {found.out[-100:]!r}, {found.err[-300:]!r}"
         verdict = "wrong" if bad else "noticed" if found.status in (2, 4) else "harmless"
         tally.add(verdict, number, about)
     if told:

@@ -2,7 +2,6 @@
 runs, and the page works on."""
 
 import json
-import os
 import random
 import re
 import shutil
@@ -15,8 +14,6 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from . import ROOT, Tally, environment, finish, runner, small_book
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-         "--disable-background-networking", "--disable-component-update"]  # fmt: skip
 PAYLOADS = [
     "<img src=x onerror=ran()>", '"><script>ran()</script>', "'><svg onload=ran()>", "javascript:ran()",
     "';ran();'", "</script><script>ran()</script>", "${ran()}", "{{constructor.constructor('ran()')()}}",
@@ -44,12 +41,10 @@ def written(draw: random.Random, name: str) -> str:
         payload = draw.choice(PAYLOADS)
         return payload if draw.random() < 0.4 else urllib.parse.quote(payload)
 
-    query = "&".join(
-        f"{draw.choice(['q', 'highlight', 'theme', text()])}={text()}" for _ in range(2)
-    )
+    pairs = [f"{draw.choice(['q', 'highlight', 'theme', text()])}={text()}" for _ in range(2)]
     fragment = draw.choice([text(), f"{stem}:{text()}={text()}", f"{stem}:k={text()}&epsilon={text()}",
                             f"{stem}:{text()}", f"token={text()}"])  # fmt: skip
-    return f"?{query}#{fragment}"
+    return f"?{'&'.join(pairs)}#{fragment}"
 
 
 def attack(browser: Browser, base: str, name: str, draw: random.Random, entrance: str = "") -> str:
@@ -113,19 +108,18 @@ def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
     tally, html = Tally("script handed to a page", seed), ROOT / "_build" / "html"
     if not (html / "index.html").exists():
         html = _site(folder / "book")
-    path = (
-        os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    )
-    if not path:
-        raise SystemExit("Chromium is not on the path; install it or set CHROMIUM")
+    sys.path.insert(0, str(ROOT / "tests"))
+    from browser.conftest import launched, serve
+
     served = folder / "served"  # the live script works below /static/ only
     served.mkdir()
     (served / "static").symlink_to(html)
-    with sync_playwright() as playwright, _host(served) as base:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        for number, problem in attacks(browser, f"{base}/static", html, seed, range(1, n + 1)):
+    with sync_playwright() as playwright, serve(served) as server:
+        base, browser = f"http://127.0.0.1:{server.server_address[1]}/static", launched(playwright)
+        for number, problem in attacks(browser, base, html, seed, range(1, n + 1)):
             tally.add("wrong" if problem else "harmless", number, problem)
         browser.close()
+        server.shutdown()
     return [tally.row()]
 
 
@@ -138,26 +132,6 @@ def attacks(
         draw, name = random.Random(f"{seed} {number}"), known[number % len(known)]
         problem = attack(browser, base, name, draw, entrance)
         yield number, problem and f"{name}: {problem}"
-
-
-def _host(folder: Path):  # type: ignore[no-untyped-def]  # a context manager
-    sys.path.insert(0, str(ROOT / "tests" / "browser"))
-    import contextlib
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location(
-        "chaos_host", ROOT / "tests" / "browser" / "conftest.py"
-    )
-    host = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
-    spec.loader.exec_module(host)  # type: ignore[union-attr]
-
-    @contextlib.contextmanager
-    def hosted() -> Iterator[str]:
-        with host.serve(folder) as server:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-            server.shutdown()
-
-    return hosted()
 
 
 def _site(root: Path) -> Path:

@@ -50,6 +50,16 @@ def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
     return [tally.row()]
 
 
+def request(name: str, code: str) -> str:
+    """A message that asks a kernel to run code."""
+    header = {"msg_id": name, "msg_type": "execute_request", "username": "", "session": "chaos",
+              "date": "2026-01-01T00:00:00Z", "version": "5.3"}  # fmt: skip
+    content = {"code": code, "silent": False, "store_history": False, "user_expressions": {},
+               "allow_stdin": False, "stop_on_error": True}  # fmt: skip
+    message = {"channel": "shell", "parent_header": {}, "metadata": {}, "buffers": []}
+    return json.dumps(message | {"header": header, "content": content})
+
+
 async def _runs(
     server: subprocess.Popen, base: str, token: str, n: int
 ) -> tuple[dict[str, int], dict[str, int], int]:
@@ -65,14 +75,7 @@ async def _runs(
     before: dict[str, int] = {}
     wrong = 0
     for number in range(1, n + 1):
-        header = {"msg_id": str(number), "msg_type": "execute_request", "username": "",
-                  "session": "chaos", "date": "2026-01-01T00:00:00Z", "version": "5.3"}  # fmt: skip
-        content = {"code": CELL, "silent": False, "store_history": False, "user_expressions": {},
-                   "allow_stdin": False, "stop_on_error": True}  # fmt: skip
-        await socket.write_message(json.dumps(
-            {"channel": "shell", "parent_header": {}, "metadata": {}, "buffers": [],
-             "header": header, "content": content}
-        ))  # fmt: skip
+        await socket.write_message(request(str(number), CELL))
         said, idle = "", False
         while not idle:
             text = await gen.with_timeout(

@@ -17,8 +17,7 @@ def install(under, counter, at, how):
     and do harm at number `at`.
 
     ``end`` kills the process before it writes, ``torn`` after it has written half a line, ``all``
-    its whole group; ``full`` fails this and every later write, as a full disk does.
-    """
+    its whole group; ``full`` fails this and every later write, as a full disk does."""
     busy = []
 
     def hook(event, given):
@@ -56,9 +55,5 @@ def install(under, counter, at, how):
 
 
 if "CHAOS_AT" in os.environ:
-    install(
-        os.environ["CHAOS_UNDER"],
-        os.environ["CHAOS_COUNTER"],
-        int(os.environ["CHAOS_AT"]),
-        os.environ["CHAOS_HOW"],
-    )
+    where = os.environ["CHAOS_UNDER"], os.environ["CHAOS_COUNTER"]
+    install(*where, int(os.environ["CHAOS_AT"]), os.environ["CHAOS_HOW"])
