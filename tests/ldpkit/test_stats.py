@@ -104,6 +104,15 @@ def test_the_statistic_is_the_log_ratio_of_the_two_bounds():
     assert found[0] == -math.inf and math.isfinite(found[1])
 
 
+def test_the_expected_statistic_needs_few_bounds_whatever_the_trials(monkeypatch):
+    sizes, quantile = [], stats._beta_quantile
+    monkeypatch.setattr(
+        stats, "_beta_quantile", lambda a, *b: sizes.append(a.size) or quantile(a, *b)
+    )
+    stats.expected_epsilon(0.5, 0.3, 10**8, tail=TAIL)
+    assert sum(sizes) < 1000
+
+
 def test_the_expected_statistic_equals_the_oracle():
     rows = [row for row in table("exact") if row["figure"] in ("1+2", "2", "8", "5", "3")]
     assert len(rows) == 8 + 312 + 80 + 45 + 160
