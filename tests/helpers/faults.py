@@ -35,7 +35,7 @@ TESTS = {
 def judged(row, copy):
     """Return whether the tests fail with a fault, or None if its lines no longer exist."""
     path = copy / row["module"]
-    text = path.read_text()
+    text = path.read_text() if path.exists() else ""
     lines, old, new = text.splitlines(), row["before"].splitlines(), row["after"].splitlines()
     places = [i for i in range(len(lines)) if lines[i : i + len(old)] == old]
     if not places:
