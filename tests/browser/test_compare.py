@@ -5,8 +5,7 @@ import json
 import re
 
 from browser.conftest import HTML
-from browser.test_live import FIGURE, PAGE, cells, enter, status, write
-from browser.test_twins import FITS
+from browser.steps import FIGURE, FITS, PAGE, cells, enter, status, write
 
 WIDTHS = (1280, 1440, 1920)
 

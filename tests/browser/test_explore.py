@@ -7,25 +7,10 @@ import re
 import pytest
 
 from browser.conftest import HTML, ROOT, serious
+from browser.steps import drawn, opened, said
 
 SCRIPTS = (ROOT / "book" / "_static" / "explore").glob("*.js")
 EXPLORERS = sorted(path.stem for path in SCRIPTS if ".data" not in path.name)
-
-
-def opened(page, address):
-    page.goto(address, wait_until="load")
-    page.wait_for_selector(".explorer[data-state=ready]")
-    return page.locator(".explorer")
-
-
-def said(page):
-    return page.locator(".ex-verdict").inner_text()
-
-
-def drawn(page):
-    """Let what was asked for be drawn: a frame for the work, and one after it."""
-    frame = "new Promise(requestAnimationFrame)"
-    page.evaluate(f"async () => {{ await {frame}; await {frame}; }}")
 
 
 def pictures(page):

@@ -19,15 +19,10 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from tornado import httpclient, websocket
 
 from browser.conftest import HTML, ROOT, Server
+from browser.steps import FIGURE, PAGE, cells, enter, running, status, unfold, write
 from ldpbook.parameters import Parameter
 
-PAGE = "book/ldp_auditor/fig1"
-FIGURE = "fig-ldp-auditor-1"
 KEPT = "Object.keys(sessionStorage).filter(k => k.startsWith('ldpkit')).length"
-
-
-def cells(name=PAGE):
-    return json.loads((HTML / "_live" / f"{name}.json").read_text())["cells"]
 
 
 def parameters(name=PAGE):
@@ -35,38 +30,9 @@ def parameters(name=PAGE):
     return {p["name"]: p for p in told["parameters"]}
 
 
-def status(page, start, timeout=180):
-    """Wait until the status line starts with `start`; return the whole line."""
-    page.wait_for_function(
-        "start => document.querySelector('#live-status')?.textContent.startsWith(start)",
-        arg=start,
-        timeout=1000 * timeout,
-    )
-    return page.inner_text("#live-status")
-
-
-def enter(page, server, name=PAGE):
-    page.goto(server.link)
-    page.goto(f"{server.base}/static/{name}.html")
-    status(page, "Ready")
-    unfold(page)
-    return page
-
-
-def unfold(page):
-    """Open the folds around the cells that stand before a page's figure."""
-    page.evaluate("document.querySelectorAll('.tag_setup details').forEach(d => d.open = true)")
-
-
 @pytest.fixture
 def ready(page, live):
     return enter(page, live)
-
-
-def running(server):
-    """The kernels of a server."""
-    asked = urllib.request.Request(f"{server.base}/api/kernels", headers=server.key)
-    return {kernel["id"] for kernel in json.load(urllib.request.urlopen(asked))}
 
 
 def ended(server, kernels):
@@ -75,17 +41,6 @@ def ended(server, kernels):
     while running(server) & kernels:
         assert time.monotonic() < end, "a kernel did not end"
     return True
-
-
-def write(page, code, index=None):
-    """Put code into a cell, by default the first after the parameters; return that cell."""
-    index = cells()[1]["index"] if index is None else index
-    cell = page.locator(f"#cell-{index}")
-    cell.locator("details").evaluate_all("all => all.forEach(d => d.open = true)")
-    if (edit := cell.locator("button[aria-label^=Edit]")).is_visible():
-        edit.click()
-    cell.locator("textarea").fill(code)
-    return cell
 
 
 def ran(page, code):

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from browser.conftest import HTML, Listener
-from browser.test_explore import drawn, opened, said
+from browser.steps import drawn, opened, said
 
 OWN = "book/explore/own.html"
 ENDED = "() => document.querySelector('.ex-buttons button').textContent.includes('Run')"

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from browser.conftest import HTML, PAGES, ROOT, serious, serve
-from browser.test_live import enter
+from browser.steps import status
 from ldpbook import wording
 
 FIGURE_PAGE = "book/ldp_auditor/fig1"
@@ -26,7 +26,9 @@ def test_axe_finds_no_serious_issue(page, site, name, theme):
 
 @pytest.mark.parametrize("name", [FIGURE_PAGE, "book/kv_auditor/fig7", "book/course/grr"])
 def test_axe_finds_no_serious_issue_in_live_controls(page, live, name, theme):
-    enter(page, live, name)
+    page.goto(live.link)
+    page.goto(f"{live.base}/static/{name}.html")
+    status(page, "Ready")
     page.locator(".live-scratch").evaluate_all("all => all.forEach(d => d.open = true)")
     page.evaluate("document.querySelector('.live-chips button')?.click()")  # one that is out
     assert serious(page) == []

@@ -16,7 +16,7 @@ from chaos import scripts
 from jupyter_core.paths import jupyter_runtime_dir
 
 from browser.conftest import HTML, ROOT, Listener, Server
-from browser.test_live import enter, running, status
+from browser.steps import enter, running, status
 
 PROTOCOL = "v1.token.websocket.jupyter.org"
 KERNEL = "00000000-0000-0000-0000-000000000000"

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from browser.conftest import HTML, PAGES, serious
+from browser.steps import FITS
 
 BUILT = [name for name in PAGES if (HTML / f"{name}.html").exists()]
 WITH_TWINS = [name for name in BUILT if "data-twin=" in (HTML / f"{name}.html").read_text()]
@@ -36,7 +37,6 @@ def rows_of(name):
         return [[value(cell) for cell in row] for row in csv.reader(file)][1:]
 
 
-FITS = "e => e.querySelector('.tw-plot').clientWidth === +e.querySelector('.tw-plot svg')?.getAttribute('width')"
 WALK = """async plot => {
     const said = plot.querySelector("[role=status]"), press = key => plot.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
     const heads = [];
