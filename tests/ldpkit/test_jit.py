@@ -5,6 +5,7 @@ import random
 import shutil
 from pathlib import Path
 
+import numba
 import pytest
 from commands import python
 
@@ -21,13 +22,19 @@ def made():
     return kernel(2.0, 1.0), kernel.stats
 
 
+def keep(patch, folder):
+    """Keep code in a folder, whatever the caller of the tests has set."""
+    patch.setattr(jit, "CACHE", folder)
+    patch.delenv("NUMBA_CACHE_DIR", raising=False)
+    patch.setattr(numba.config, "CACHE_DIR", "")
+
+
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
     """A folder in which the kernel is kept."""
     folder = tmp_path_factory.mktemp("compiled")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jit, "CACHE", folder)
-        patch.delenv("NUMBA_CACHE_DIR", raising=False)
+        keep(patch, folder)
         assert made()[0] == 6.0 and sum(made()[1].cache_hits.values()) == 1
     return folder
 
@@ -36,8 +43,7 @@ def compiled(tmp_path_factory):
 def kept(compiled, tmp_path, monkeypatch):
     """The files that are kept of the kernel, in a folder of this test."""
     shutil.copytree(compiled, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(jit, "CACHE", tmp_path)
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    keep(monkeypatch, tmp_path)
     return sorted(path for path in tmp_path.rglob("*weigh*") if path.is_file())
 
 
