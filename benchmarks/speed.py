@@ -154,11 +154,13 @@ def books():
 
 
 @click.command()
-@click.option("--cells", default=20_000, show_default=True, help="Audits of the grid; 0 for none.")
+@click.option("--cells", default=20_000, show_default=True, help="Multiple of 1000; 0: none.")
 @click.option("--book", is_flag=True, help="Build and test a fresh checkout, too.")
 @click.option("--save", is_flag=True, help="Write to data/results.")
 def main(cells, book, save):
     """Measure all of it."""
+    if cells % 1000:
+        raise click.UsageError(f"--cells must be a multiple of 1000, got {cells}")
     said, start, loop, rows = bench.machine(), time.perf_counter(), fixed(), []
     built = (BUILD / "html" / "index.html").exists()
     parts = (

@@ -217,7 +217,8 @@ def epsilon_ceiling(trials: checks.Count, *, tail: Tail) -> float:
     """Largest possible value of `epsilon_lower`, for all true positives and no false positives
     (eps_OPT).
 
-    Then the bounds are ``L = tail ** (1 / trials)`` and ``U = 1 - L``.
+    Then the bounds are ``L = tail ** (1 / trials)`` and ``U = 1 - L``; trials and tail are those
+    of `epsilon_lower`.
     """
     return -math.log(math.expm1(-math.log(tail) / trials))
 

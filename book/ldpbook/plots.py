@@ -31,7 +31,7 @@ from .plot_style import COLOURS, MARKERS, SOURCES
 __all__ = ["COLOURS", "MARKERS", "COLUMNS", "SOURCES", "use", "tidy", "figure", "attach", "data", "summary", "show"]
 
 _RARE = 25  # fewer events in all runs together have no bell-shaped distribution
-_FORMS = (("svg+xml", "svg"), ("png", "png"))
+_FORMS = (("svg+xml", "svg"), ("png", "png"))  # types of pictures, and their names in matplotlib
 _SPEC = "application/vnd.ldpkit.figure+json"  # media type of the options of `figure`
 COLUMNS = ["panel", "series", "source", "x", "y", "error"]
 

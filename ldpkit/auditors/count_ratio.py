@@ -295,6 +295,7 @@ class Compared(Auditor):
         if fields["attack"] == "separated":
             bounds, weak = [0.0], "auditor separated has no valid bound"
         else:
+            # one group, whose statistic is the bound already
             used = self.estimator, self.alpha, self.variation
             bounds = [
                 value
