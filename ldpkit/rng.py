@@ -8,6 +8,7 @@ workers. The auditing code of the LDP-Auditor paper uses consecutive seeds inste
 repeated runs overlap.
 """
 
+import functools
 import hashlib
 import json
 import math
@@ -21,7 +22,7 @@ from .types import Array, Rng
 
 __all__ = [
     "sequence", "generator", "derive", "first_state", "next_word", "next_uniform", "normals",
-    "laplace",
+    "laplace", "gaussian",
 ]  # fmt: skip
 
 
@@ -135,35 +136,42 @@ _LAPLACE_HEIGHTS = np.exp(-_LAPLACE)
 
 
 @kernel
-def _rare(normal: bool, layer: np.int64, x: float, state: State) -> tuple[float, State]:
-    """Decide about a place x outside the next layer; return x, a value of the tail, or 0 for
-    another attempt, and the state."""
-    edges, heights = (_NORMAL, _NORMAL_HEIGHTS) if normal else (_LAPLACE, _LAPLACE_HEIGHTS)
-    u, state = next_uniform(state)
-    if layer:
-        height = heights[layer] + u * (heights[layer + 1] - heights[layer])
-        inside = height < math.exp(-x * x / 2 if normal else -abs(x))
-        return (x if inside else 0.0), state
-    if not normal:  # the tail is exponential again
-        return math.copysign(edges[1] - math.log(1 - u), x), state
-    while True:
-        v, state = next_uniform(state)
-        past = -math.log(1 - u) / edges[1]
-        if -2 * math.log(1 - v) >= past * past:
-            return math.copysign(edges[1] + past, x), state
-        u, state = next_uniform(state)
+def _place(edges: Array, state: State) -> tuple[np.int64, float, State]:
+    """Sample a layer, and a place in it on either side of 0."""
+    word, state = next_word(state)
+    layer = np.int64(word & np.uint64(_LAYERS - 1))
+    return layer, (np.int64(word) >> np.int64(11)) * 2.0**-52 * edges[layer], state
 
 
 @kernel
+def _rare(normal: bool, layer: np.int64, x: float, state: State) -> tuple[float, State]:
+    """Decide about a place x outside the next layer, and about others until one is accepted."""
+    edges, heights = (_NORMAL, _NORMAL_HEIGHTS) if normal else (_LAPLACE, _LAPLACE_HEIGHTS)
+    while abs(x) >= edges[layer + 1]:
+        u, state = next_uniform(state)
+        if layer:
+            height = heights[layer] + u * (heights[layer + 1] - heights[layer])
+            if height < math.exp(-x * x / 2 if normal else -abs(x)):
+                break
+        elif not normal:  # the tail is exponential again
+            return math.copysign(edges[1] - math.log(1 - u), x), state
+        else:
+            while True:
+                v, state = next_uniform(state)
+                past = -math.log(1 - u) / edges[1]
+                if -2 * math.log(1 - v) >= past * past:
+                    return math.copysign(edges[1] + past, x), state
+                u, state = next_uniform(state)
+        layer, x, state = _place(edges, state)
+    return x, state
+
+
+@functools.partial(kernel, inline="always")
 def _sample(normal: bool, edges: Array, state: State) -> tuple[float, State]:
     """Sample a normal or a Laplace number; return it and the next state."""
-    x = 0.0
-    while x == 0.0:
-        word, state = next_word(state)
-        layer = np.int64(word & np.uint64(_LAYERS - 1))
-        x = (np.int64(word) >> np.int64(11)) * 2.0**-52 * edges[layer]  # on either side of 0
-        if abs(x) >= edges[layer + 1]:
-            x, state = _rare(normal, layer, x, state)
+    layer, x, state = _place(edges, state)
+    if abs(x) >= edges[layer + 1]:  # the rest stands apart, so that this part stays in registers
+        x, state = _rare(normal, layer, x, state)
     return x, state
 
 
@@ -173,6 +181,13 @@ def laplace(out: Array, scale: float, state: State) -> None:
     for j in range(out.size):
         x, state = _sample(False, _LAPLACE, state)
         out[j] = scale * x
+
+
+@kernel
+def gaussian(out: Array, scale: float, rng: Rng) -> None:
+    """Fill a row with the numbers of ``rng.normal(0, scale)``, in a quarter of its time."""
+    for j in range(out.size):
+        out[j] = scale * rng.standard_normal()
 
 
 @kernel

@@ -285,8 +285,9 @@ class Audit(PairAudit):
             Progress(2 * self.trials, "reports", self.mechanism.name) as progress,
             ThreadPoolExecutor(self.threads) as pool,
         ):
-            # a client may catch an interrupt, so it never runs in this thread
-            spread = pool.map if self.real or self.threads > 1 else map
+            # a client of somebody else may catch an interrupt, so it never runs in this thread
+            ours = distribution_known(self.mechanism)
+            spread = map if ours and self.threads == 1 else pool.map
             while listed := list(itertools.islice(jobs, _JOBS * self.threads)):
                 for side, (counted, summary) in spread(finish, listed):
                     hits[side] += counted

@@ -72,17 +72,18 @@ def rounds_won(
                     bits = bits | word if (rate >> b) & 1 else bits & word
                 members[w] = bits & valid[w]
                 found += ones(members[w])
-            while found != wanted:
+            leave, step = (one, -1) if found > wanted else (one ^ one, 1)
+            while found != wanted:  # without branches, because half of them would be unforeseen
                 u, state = next_uniform(state)
-                at = int(u * others)
-                bit = one << np.uint64(at & 63)
-                if ((members[at >> 6] & bit) != 0) == (found > wanted):
-                    members[at >> 6] ^= bit
-                    found += 1 if found < wanted else -1
+                at = np.uint64(np.int64(u * others))
+                w, place = at >> np.uint64(6), at & np.uint64(63)
+                moves = one ^ leave ^ ((members[w] >> place) & one)
+                members[w] ^= moves << place
+                found += step * np.int64(moves)
             for w in range(width):
-                carry, b = members[w], 0
-                while carry:
-                    digits[b, w], carry, b = digits[b, w] ^ carry, digits[b, w] & carry, b + 1
+                carry = members[w]
+                for b in range(depth):
+                    digits[b, w], carry = digits[b, w] ^ carry, digits[b, w] & carry
         top = 0
         members[:] = valid
         for b in range(depth - 1, -1, -1):  # keep the values whose next digit is one, if any
@@ -149,7 +150,10 @@ class Rounds(ReportType):
         return listed(reports, [self.part] * self.tau, "rounds", sender)
 
     def _tally(self, reports: list[Array]) -> Array:
-        return sum((self.part.tally(round_) for round_ in reports), np.zeros(self.k))
+        total = np.zeros((len(reports[0]), self.k))
+        for round_ in reports:
+            total += self.part.tally(round_)  # in place: new memory costs more than the addition
+        return total
 
     def _pooled(self, reports: list[Array]) -> Array:
         """The reports of type `whole`."""
