@@ -13,7 +13,10 @@ from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.util.parallel import ParallelTasks, SerialTasks, parallel_available
 from sphinx.writers.html5 import HTML5Translator
+
+from ldpkit import executors
 
 from . import claims, errata, execute, figures, lessons, parameters, provenance, reading, scoreboard, takeaway, wording
 
@@ -196,16 +199,33 @@ def _write(app: Sphinx, failure: Exception | None) -> None:
         return
     project = execute.Project.of(app)
     about = {"first": app.builder.get_target_uri(app.config.master_doc), "title": app.config.html_title}
-    made: list[Iterable[tuple[str, str | bytes]]] = [provenance.files(app)]
-    made.append([("index.html", _ENTRANCE.format(icon=Path(app.config.html_favicon).name, **about))])
+    made: list[tuple[str, str | bytes]] = [*provenance.files(app)]
+    made.append(("index.html", _ENTRANCE.format(icon=Path(app.config.html_favicon).name, **about)))
     if not app.config.ldpkit_variant:
-        made.append([(lessons.SOLUTIONS, lessons.solutions(project)), (scoreboard.SCRIPT, scoreboard.script(project.root))])
-        made += [reading.files(project), takeaway.files(project)]
-    for name, content in itertools.chain.from_iterable(made):
-        path = app.outdir / name
+        made += [(lessons.SOLUTIONS, lessons.solutions(project)), (scoreboard.SCRIPT, scoreboard.script(project.root))]
+    _put(app.outdir, made)
+    takeaway.lighten(app.outdir)
+
+
+def _put(folder: Path, made: Iterable[tuple[str, str | bytes]]) -> None:
+    for name, content in made:
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    takeaway.lighten(app.outdir)
+
+
+def _meanwhile(app: Sphinx) -> None:
+    """Write pictures and zips in a process of their own, because they do not depend on how pages are read."""
+    if app.builder.format == "html" and not app.config.ldpkit_variant:
+        project, tasks = execute.Project.of(app), (ParallelTasks if parallel_available else SerialTasks)(1)
+        made = itertools.chain(reading.files(project), takeaway.files(project))
+        tasks.add_task(functools.partial(_put, app.outdir, made))
+        app.connect("build-finished", lambda *_: tasks.join())
+
+
+def _spread(app: Sphinx, env: Any) -> None:
+    """Let several processes write the pages that one has read: an extension of Jupyter Book cannot be read in parallel."""
+    app.parallel = 1 + executors.count(None)  # Sphinx counts the process that gives the pages out
 
 
 def _contents(app: Sphinx, env: Any) -> None:
@@ -246,10 +266,12 @@ def _shown(change: Callable[[Sphinx, nodes.document, str], None], variants: bool
 
 
 HANDLERS = (
+    ("builder-inited", _meanwhile, 500),
     ("source-read", _fill, 500),
     ("autodoc-process-docstring", _whole, 400),  # before napoleon
     ("env-updated", wording.name_pages, 500),
     ("env-updated", _contents, 500),
+    ("env-updated", _spread, 500),
     ("doctree-resolved", _shown(takeaway.offer), 400),  # before the foot of the page
     ("doctree-resolved", _shown(provenance.annotate, variants=True), 500),
     ("doctree-resolved", wording.explain, 500),

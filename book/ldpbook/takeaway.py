@@ -198,8 +198,9 @@ def _first(project: execute.Project, page: str) -> str:
     """Return the picture for links to a page: its first figure, else its chapter's, else the book's, else an empty text."""
     near = [page, *(p for p in project.notebooks() if p.rpartition("/")[0] == page.rpartition("/")[0]), *project.notebooks()]
     for other in near:
-        for name in pictures(provenance.executed(project, other)):
-            return name
+        for figure in provenance.figures(provenance.executed(project, other)):
+            if _PNG in figure.data:
+                return figure.name
     return ""
 
 

@@ -124,9 +124,7 @@ def statistic(
     if not used.size:
         return -np.inf, -1
     tail = alpha / (4 * first.size) if estimator == "valid" else alpha / 2
-    (low1, up1), (low2, up2) = (
-        stats.clopper_pearson(side[used], users, tail) for side in (first, second)
-    )
+    (low1, low2), (up1, up2) = stats.clopper_pearson([first[used], second[used]], users, tail)
     with np.errstate(divide="ignore"):
         over, under = np.log(low1 / up2), np.log(up1 / low2)
     score = {
