@@ -224,12 +224,12 @@ def rule(check: Callable[..., Any], *limits: object, **more: object) -> Callable
 
 
 @functools.cache
-def _rules(called: Any) -> list[tuple[str, Callable[[str, Any], Any], bool]]:
-    """Name and check of every parameter of a function or field of a dataclass, and whether it may
-    be ``None``."""
+def _rules(called: Any) -> list[tuple[int, str, Callable[[str, Any], Any], bool]]:
+    """Place, name and check of every parameter of a function or field of a dataclass, and whether
+    it may be ``None``."""
     return [
-        (name, check, parameter.default is None)
-        for name, parameter in inspect.signature(called).parameters.items()
+        (place, name, check, parameter.default is None)
+        for place, (name, parameter) in enumerate(inspect.signature(called).parameters.items())
         if get_origin(parameter.annotation) is Annotated
         for check in get_args(parameter.annotation)[1:]
     ]
@@ -248,7 +248,7 @@ class Checked:
     """
 
     def __post_init__(self) -> None:
-        for name, check, optional in _rules(type(self)):  # type: ignore[arg-type]  # a class is hashable
+        for _, name, check, optional in _rules(type(self)):  # type: ignore[arg-type]  # a class is hashable
             value = getattr(self, name)
             if value is not None or not optional:
                 object.__setattr__(self, name, check(name, value))
@@ -261,16 +261,18 @@ def checked(function: Callable[Given, Value]) -> Callable[Given, Value]:
     which raises ``ValueError`` for a value that is not allowed. ``None`` is allowed if it is the
     default. `Checked` does the same for the fields of a dataclass.
     """
-    signature, rules = inspect.signature(function), _rules(function)
+    rules = _rules(function)
 
     @functools.wraps(function)
     def call(*args: Given.args, **named: Given.kwargs) -> Value:
-        given = signature.bind(*args, **named)
-        for name, check, optional in rules:
-            value = given.arguments.get(name)
-            if name in given.arguments and (value is not None or not optional):
-                given.arguments[name] = check(name, value)
-        return function(*given.args, **given.kwargs)
+        given: Any = [*args]
+        for place, name, check, optional in rules:
+            held, key = (given, place) if place < len(given) else (named, name)
+            if held is given or name in named:
+                value = held[key]
+                if value is not None or not optional:
+                    held[key] = check(name, value)
+        return function(*given, **named)
 
     return call
 

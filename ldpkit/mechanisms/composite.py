@@ -1,6 +1,7 @@
 """Repeated collections and several attributes: a user reports the same value again, or one of
 several attributes (RS+FD)."""
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -180,14 +181,18 @@ class RSFD(FrequencyOracle, exact=True):
 
     def attribute(self, j: int) -> GRR | SUE | OUE:
         """The mechanism of attribute `j` if this attribute is sampled."""
-        family: dict[str, type[GRR | SUE | OUE]] = {"GRR": GRR, "SUE": SUE, "OUE": OUE}
-        return family[self.base[:3]](self.sizes[j], self.amplified)
+        return self._attributes[j]
 
-    @property
+    @functools.cached_property
+    def _attributes(self) -> list[GRR | SUE | OUE]:
+        family: dict[str, type[GRR | SUE | OUE]] = {"GRR": GRR, "SUE": SUE, "OUE": OUE}
+        return [family[self.base[:3]](size, self.amplified) for size in self.sizes]
+
+    @functools.cached_property
     def report_type(self) -> Attributes:
         """One report per attribute."""
         parts: tuple[ExactSupport, ...]
-        parts = tuple(self.attribute(j).report_type for j in range(self.d))
+        parts = tuple(mechanism.report_type for mechanism in self._attributes)
         q, k = parts[0].q, min(self.sizes)
         first = parts[0].pair_distribution()
         fake = np.array([q * (1 - q), q * (1 - q), q * q, (1 - q) ** 2])  # of no value
