@@ -74,6 +74,8 @@ def _become(told: int) -> NoReturn:
             # other kernels name it in their environment before they import matplotlib
             matplotlib.rcParams["backend"] = "module://matplotlib_inline.backend_inline"
             kernelapp.launch_new_instance()
+            # it often waits for a thread that waits for another one, until the kernel is killed after 2.5 seconds
+            atexit.unregister(kernelapp.IPKernelApp.instance().close)
             atexit._run_exitfuncs()
             status = 0
     except Exception:

@@ -1,7 +1,7 @@
 """Do once, in the process that is copied for each page, what each of its copies would have to do.
 
 It makes the imports of most pages. It reads which file imports which, for the digests of stored sweeps (`ldpbook.stored`). The
-garbage collector of the copies passes over all objects that exist by then, and looks seldom at the others.
+garbage collector of the copies passes over all objects that exist by then.
 """
 
 import gc
@@ -18,4 +18,3 @@ from . import claims, paper_audits, paper_values, plots, stored  # noqa: F401
 stored.PACKAGE.files("import ldpkit, ldpbook")
 stored.identity(paper_audits.ldp_auditor)
 gc.freeze()
-gc.set_threshold(50_000)
