@@ -266,13 +266,14 @@ def checked(function: Callable[Given, Value]) -> Callable[Given, Value]:
     @functools.wraps(function)
     def call(*args: Given.args, **named: Given.kwargs) -> Value:
         given: Any = [*args]
+        rest: Any = named
         for place, name, check, optional in rules:
-            held, key = (given, place) if place < len(given) else (named, name)
-            if held is given or name in named:
+            held, key = (given, place) if place < len(given) else (rest, name)
+            if held is given or name in rest:
                 value = held[key]
                 if value is not None or not optional:
                     held[key] = check(name, value)
-        return function(*given, **named)
+        return function(*given, **rest)
 
     return call
 

@@ -98,7 +98,8 @@ class DPSGD:
         dots, norms = np.zeros((runs, self.k)), np.zeros((runs, self.k))
         for _ in range(self.steps):
             a, out = _forward(x, weights)
-            d2 = np.exp(out - functools.reduce(np.maximum, np.moveaxis(out, 2, 0))[..., None])  # a maximum along ten numbers is slow
+            # softmax; NumPy's maximum along a short axis is slow
+            d2 = np.exp(out - functools.reduce(np.maximum, np.moveaxis(out, 2, 0))[..., None])
             d2 = d2 / d2.sum(2, keepdims=True) - onehot
             d1 = (d2 @ weights[2].transpose(0, 2, 1)) * (a > 0)
             # squared norm of a gradient whose blocks are outer products, without forming it

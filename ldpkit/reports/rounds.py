@@ -76,10 +76,10 @@ def rounds_won(
             while found != wanted:  # without branches, because half of them would be unforeseen
                 u, state = next_uniform(state)
                 at = np.uint64(np.int64(u * others))
-                w, place = at >> np.uint64(6), at & np.uint64(63)
-                moves = one ^ leave ^ ((members[w] >> place) & one)
-                members[w] ^= moves << place
-                found += step * np.int64(moves)
+                slot, place = at >> np.uint64(6), at & np.uint64(63)
+                moves = one ^ leave ^ ((members[slot] >> place) & one)
+                members[slot] ^= moves << place
+                found += step * int(moves)
             for w in range(width):
                 carry = members[w]
                 for b in range(depth):
