@@ -237,7 +237,11 @@ def _begin(cores: int) -> None:
 _BOOK = """
 import atexit, gc, os, sys, threading
 gc.set_threshold(200_000)  # a site is millions of objects that live long: to look at them as often as usual takes a quarter of the time
-threading.Thread(target=lambda: os._exit(os.read(int(sys.argv.pop(1)), 1) == b""), daemon=True).start()
+told = int(sys.argv.pop(1))
+def watch():
+    threading.Thread(target=lambda: os._exit(os.read(told, 1) == b""), daemon=True).start()
+watch()
+os.register_at_fork(after_in_child=watch)  # of the processes that write pages and pictures, too
 from jupyter_book.cli.main import main
 try:
     main()

@@ -262,6 +262,7 @@ def test_workers_hear_no_interrupt_while_they_start(tmp_path):
 
 ENDLESS = """
 import sys
+from pathlib import Path
 from ldpkit.mechanisms import Client
 from ldpkit.mechanisms.client import SeparateClient
 from ldpkit.sweep import sweep
@@ -275,10 +276,22 @@ def report(value):
     print("computing", file=sys.stderr, flush=True)
     while True:
         pass
+
+def setup(app):  # of an extension of Sphinx, as the book's own
+    from sphinx.util.parallel import ParallelTasks
+    app.connect("builder-inited", lambda app: ParallelTasks(1).add_task(report, 0))
+
+def site():
+    from ldpbook import execute
+    Path("_toc.yml").write_text("format: jb-book\\nroot: one\\n")
+    Path("_config.yml").write_text("sphinx: {extra_extensions: [endless_here]}")
+    Path("one.md").write_text("# One")
+    execute.jupyter_book(["."], Path.cwd())
 """
 SEPARATE = "SeparateClient.of('endless_here:report', k=3, report='value', epsilon=1.0)"
 KILLED = {
     "workers": "sweep(endless_here.cell, {'x': [1, 2, 3]}, seed=1, workers=2)",
+    "a site's process": "site()",
     "a client's new process": "Client(report, 3, 'value', 1.0).afresh(numpy.zeros(9, int), 1)",
     "a client's own process": f"{SEPARATE}.perturb(numpy.zeros(9, int), None)",
 }
