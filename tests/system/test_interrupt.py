@@ -170,6 +170,16 @@ def test_a_caller_in_python_handles_interrupts_itself():
     assert (process.returncode, out, err.strip()) == (130, "", "ldpkit: interrupted")
 
 
+def test_a_client_in_the_process_of_its_audit_cannot_catch_an_interrupt():
+    code = "import contextlib, signal\nfrom ldpkit import audit\nfrom ldpkit.mechanisms import Client\n"
+    code += "def catching(value):\n with contextlib.suppress(KeyboardInterrupt):\n"
+    code += "  signal.raise_signal(signal.SIGINT)\n return value\n"
+    code += "audit(Client(catching, 3, 'value', 1.0), 'tight', trials=300)\nprint('not heard')"
+    with started(sys.executable, "-c", code) as process:
+        out, err = process.communicate()
+    assert (process.returncode, out, err.splitlines()[-1]) == (-2, "", "KeyboardInterrupt")
+
+
 @contextlib.contextmanager
 def terminal(*command, cwd):
     """A process in a terminal, and a function that reads it until a pattern or the end."""
