@@ -408,9 +408,9 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
     failures = 0
     start = time.perf_counter()
     bar = tqdm(total=len(todo), desc="notebooks", disable=None, leave=False)
-    # one process executes one notebook: the environment of its kernel is its own
     # memory that a page frees is kept for its next array: to ask the system for it again takes a fifth of the longest pages' time
     os.environ.update(MALLOC_MMAP_THRESHOLD_=str(2**30), MALLOC_TRIM_THRESHOLD_=str(2**33))
+    # one process executes one notebook: the environment of its kernel is its own
     context = get_context("forkserver")
     context.set_forkserver_preload(["ldpbook.prepared"])
     cores = executors.count(None)
