@@ -60,7 +60,7 @@ def test_a_live_run_shares_the_books_chart(page, live):
     picture = cell.locator(".live-figure details")
     assert picture.locator("summary").inner_text() == "Your run as a picture"
     picture.locator("summary").click()
-    assert picture.locator("img").evaluate("i => i.complete && i.naturalWidth > 100")
+    assert picture.locator("img").evaluate("i => i.decode().then(() => i.naturalWidth > 100)")
     assert page.errors == []
 
 
@@ -85,7 +85,7 @@ def test_a_variant_and_the_book_share_one_chart(page, site):
     rows = len(table.splitlines()) - 1
     twin = page.locator(f"#{FIGURE} [data-twin]")
     twin.locator("details summary").click()
-    assert twin.locator("tbody tr", has_text="your run 1").count() >= 1
+    twin.locator("tbody tr", has_text="your run 1").first.wait_for()
     assert rows <= twin.locator("tbody tr").count() <= 2 * rows
     assert page.errors == []
 
