@@ -43,10 +43,14 @@ def laws(given, epsilons, runs, seed, users, **common):
 
 
 def summary(table, by=("series", "epsilon", "round")):
-    """Return mean, standard deviation, noise-free limit and mean valid bound of every cell."""
+    """Return mean, standard deviation, noise-free limit and mean valid bound of every cell.
+
+    The mean is NaN if a run has no number.
+    """
     cell = table.groupby(list(by), sort=False).agg(
         mean=("epsilon_emp", "mean"), sd=("epsilon_emp", "std"), limit=("limit", "first"), lower=("lower", "mean"),
-        runs=("run", "size")).reset_index()  # fmt: skip
+        runs=("run", "size"), known=("epsilon_emp", "count")).reset_index()  # fmt: skip
+    cell["mean"] = cell["mean"].where(cell.pop("known") == cell["runs"])
     cell["sd"] = cell["sd"].fillna(0.0)
     return cell
 
@@ -111,7 +115,8 @@ def triples(cell, digits=4):
 
     There is a row for each epsilon and a column for each series.
     """
-    text = [f"{m:.{digits}f} ± {s:.{digits}f}\n{x:.{digits}f}" for m, s, x in zip(cell["mean"], cell["sd"], cell["limit"])]
+    run = [f"{m:.{digits}f} ± {s:.{digits}f}" if pd.notna(m) else "(no number)" for m, s in zip(cell["mean"], cell["sd"])]
+    text = [f"{ours}\n{limit:.{digits}f}" for ours, limit in zip(run, cell["limit"])]
     if cell["paper"].notna().any():
         text = [(f"{v:.{digits}f}\n" if pd.notna(v) else "–\n") + ours for v, ours in zip(cell["paper"], text)]
     wide = cell.assign(text=text).pivot(index="epsilon", columns="series", values="text")[list(dict.fromkeys(cell["series"]))]

@@ -15,7 +15,8 @@ IGNORED = DeprecationWarning, PendingDeprecationWarning, ImportWarning, Resource
 
 @contextlib.contextmanager
 def shell():
-    """Provide a shell for `get_ipython` that displays results and keeps none of them."""
+    """Provide a shell for `get_ipython` that keeps what a page shows until the next one runs."""
+    from IPython.core.displayhook import CapturingDisplayHook
     from IPython.core.displaypub import CapturingDisplayPublisher
     from IPython.core.interactiveshell import InteractiveShell
 
@@ -23,6 +24,7 @@ def shell():
     module = sys.modules["__main__"] = types.ModuleType("__main__")
     made = InteractiveShell.instance(user_module=module, colors="nocolor", cache_size=0)
     made.display_pub = CapturingDisplayPublisher()
+    made.display_trap.hook = CapturingDisplayHook(made, made.display_pub.outputs)
     try:
         yield made
     finally:

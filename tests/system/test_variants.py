@@ -179,7 +179,10 @@ def test_a_page_runs_with_other_parameters(page, values, here, monkeypatch, tmp_
     assert parameters.refuse(known, values) == []
     problem = failure(here, cells_of(page), at_scale(page, values), draw=EVERY)
     assert problem is None or excused(known, values, problem), problem
-    glued = [one["data"] for one in here.display_pub.outputs if "scrapbook" in one["metadata"]]
+    made = here.display_pub.outputs
+    tables = "".join(one["data"].get("text/html", "") for one in made)
+    assert not re.search(r"\bnan\b", tables), "a table shows a number that is none"
+    glued = [one["data"] for one in made if "scrapbook" in one["metadata"]]
     texts = [str(text) for data in glued for text in data.values()]
     assert not [text for text in texts if re.search(r"\b(nan|inf|None)\b|^''$", text)]
     rows = pd.read_csv(board) if board.exists() else pd.DataFrame(columns=paper_values.COLUMNS)
