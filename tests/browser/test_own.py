@@ -189,6 +189,17 @@ def test_what_was_written_stays_until_it_is_taken_back(page, site):
     assert box.input_value() == first
 
 
+def test_the_client_that_was_just_chosen_is_the_one_that_runs(page, site):
+    """Both happen before the browser draws: what stood in the box before is correct."""
+    opened(page, f"{site}/{OWN}")
+    page.locator("#own-from").evaluate("""from => {
+        from.value = "number";
+        from.dispatchEvent(new Event("input"));
+        document.querySelector(".ex-buttons button").click();
+    }""")
+    assert refuted(page) <= WITHIN["number"]
+
+
 def test_a_client_runs_from_a_file(page):
     opened(page, (HTML / OWN).as_uri() + "#own:from=number")
     page.get_by_role("button", name="Run").click()

@@ -393,11 +393,18 @@
           if (worker === mine) mine.ask(most);
         });
       }
+      /* The client that is chosen stands in the box. */
+      function take() {
+        if (now.from === from) return;
+        from = now.from;
+        code.value = Object.hasOwn(drafts, from) ? drafts[from] : STARTS[from][1];
+      }
       function go() {
         if (worker) {
           halt();
           return;
         }
+        take();
         const { epsilon, k, seed } = now,
           claims = Array.from({ length: 160 }, (_, i) => +((i + 1) / 20).toFixed(2)),
           bets = new laws.Bets(claims);
@@ -434,10 +441,7 @@
       });
 
       return (s) => {
-        if (s.from !== from) {
-          from = s.from;
-          code.value = Object.hasOwn(drafts, from) ? drafts[from] : STARTS[from][1];
-        }
+        take();
         if (run && Object.keys(s).some((key) => s[key] !== run.s[key])) {
           run = null;
           halt();
