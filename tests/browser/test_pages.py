@@ -33,6 +33,11 @@ OUTSIDE = """() => {
 }"""
 
 
+# roots that the browser draws without their sign
+BARE = """all => all.filter(root => root.checkVisibility() && root.getBoundingClientRect().width > 0
+    && root.firstElementChild.getBoundingClientRect().left - root.getBoundingClientRect().left < 2).map(root => root.textContent)"""
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_page_is_whole_typeset_and_asks_nobody_outside(page, site, name):
     page.goto(f"{site}/{name}.html", wait_until="networkidle")
@@ -49,6 +54,7 @@ def test_page_is_whole_typeset_and_asks_nobody_outside(page, site, name):
     fields = page.locator("article dl.property > dd > dl.field-list > dt").all_inner_texts()
     assert not any(name.startswith("Type") for name in fields)  # a sentence up to its colon
     assert page.locator("article .math > math").count() == page.locator("article .math").count()
+    assert page.locator("article msqrt").evaluate_all(BARE) == []
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
