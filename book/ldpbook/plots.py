@@ -18,6 +18,7 @@ import scipy
 import seaborn as sns
 from cycler import cycler
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 from pandas.api.typing import DataFrameGroupBy
 from pandas.io.formats.style import Styler
 
@@ -28,7 +29,7 @@ from . import plot_style
 from .paper_values import has_columns
 from .plot_style import COLOURS, MARKERS, SOURCES
 
-__all__ = ["COLOURS", "MARKERS", "COLUMNS", "SOURCES", "use", "tidy", "figure", "attach", "data", "summary", "show"]
+__all__ = ["COLOURS", "MARKERS", "COLUMNS", "SOURCES", "use", "tidy", "figure", "attach", "data", "summary", "show", "number"]
 
 _RARE = 25  # fewer events in all runs together have no bell-shaped distribution
 _FORMS = (("svg+xml", "svg"), ("png", "png"))  # types of pictures, and their names in matplotlib
@@ -366,3 +367,13 @@ def show(table: pd.DataFrame, precision: int = 3, index: bool = False, bold: str
     if bold:
         style = style.apply(lambda row: ["font-weight: bold" if row[bold] else ""] * len(row), axis=1)
     return style if index else style.hide(axis="index")
+
+
+def number(found: ArrayLike, digits: int = 2, unit: str = "") -> str:
+    """Write a number, or the first of a column, in a sentence of a page, with so many decimals.
+
+    A column without entries is not in this run, and what is not finite is no number.
+    """
+    for x in np.atleast_1d(found)[:1]:
+        return f"{x:.{digits}f}{unit}" if math.isfinite(x) else "(no number)"
+    return "(not in this run)"

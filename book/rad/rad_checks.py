@@ -122,7 +122,7 @@ def estimate_sd(mechanism, reports):
     The derivative of SS is taken at a fixed subset size, that is, without the jumps.
     """
     own = [mechanism.omega] if isinstance(mechanism, FloorSS) else []
-    make, ends = ASS if own else type(mechanism), [mechanism.epsilon - 1e-4, mechanism.epsilon + 1e-4]
+    make, ends = ASS if own else type(mechanism), [max(mechanism.epsilon - 1e-4, 1e-6), mechanism.epsilon + 1e-4]
     s, *near = (success_rate(m) for m in (mechanism, *(make(mechanism.k, epsilon, *own) for epsilon in ends)))
     return math.sqrt(s * (1 - s) / reports) / ((near[1] - near[0]) / (ends[1] - ends[0]))
 

@@ -261,3 +261,11 @@ def test_large_numbers_of_a_table_are_set_apart_and_none_is_rounded_to_nothing()
     ]:  # fmt: skip
         shown = plots.show(pd.DataFrame({"x": [entry]}, dtype=object)).to_html()
         assert f">{said}</td>" in shown, entry
+
+
+def test_a_number_in_a_sentence_says_when_it_is_none():
+    assert plots.number(1.005, 1) == "1.0" and plots.number(np.float64(-0.25), 1, " %") == "-0.2 %"
+    assert plots.number(pd.Series([2.0, 3.0], index=[7, 8])) == "2.00"
+    assert plots.number([]) == "(not in this run)"
+    for none in (math.nan, math.inf, -math.inf, pd.Series([math.nan, 1.0])):
+        assert plots.number(none, 1, " %") == "(no number)"
