@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from kv_pages import summary, triples
 
 from ldpbook import plots
 
@@ -269,3 +270,20 @@ def test_a_number_in_a_sentence_says_when_it_is_none():
     assert plots.number([]) == "(not in this run)"
     for none in (math.nan, math.inf, -math.inf, pd.Series([math.nan, 1.0])):
         assert plots.number(none, 1, " %") == "(no number)"
+
+
+def test_a_mean_is_no_number_if_a_run_has_none():
+    runs = pd.DataFrame(
+        {
+            "series": ["a", "a", "b", "b"],
+            "epsilon": 1.0,
+            "round": 1,
+            "run": [0, 1, 0, 1],
+            "limit": 0.5,
+            "lower": 0.0,
+        }
+    )
+    cell = summary(runs.assign(epsilon_emp=[1.0, 2.0, 1.0, math.nan]))
+    assert cell["mean"].tolist() == [1.5, pytest.approx(math.nan, nan_ok=True)]
+    shown = triples(cell.assign(paper=math.nan)).to_html()
+    assert "1.5000 ± 0.7071" in shown and "(no number)\n0.5000" in shown and "nan" not in shown
