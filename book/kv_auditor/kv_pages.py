@@ -115,7 +115,7 @@ def triples(cell, digits=4):
 
     There is a row for each epsilon and a column for each series.
     """
-    run = [f"{m:.{digits}f} ± {s:.{digits}f}" if pd.notna(m) else "(no number)" for m, s in zip(cell["mean"], cell["sd"])]
+    run = [plots.number(m, digits, f" ± {s:.{digits}f}") for m, s in zip(cell["mean"], cell["sd"])]
     text = [f"{ours}\n{limit:.{digits}f}" for ours, limit in zip(run, cell["limit"])]
     if cell["paper"].notna().any():
         text = [(f"{v:.{digits}f}\n" if pd.notna(v) else "–\n") + ours for v, ours in zip(cell["paper"], text)]
