@@ -1,5 +1,6 @@
-"""Summarise how each figure and table of the papers compares: a state in words, and the counts behind it."""
+"""Read how each figure and table of the papers compares: the tables of the last build, and counts of their verdicts."""
 
+import functools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,42 +9,38 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from .paper_values import AGREES, COLUMNS, CURVE, PRINTED, STAND_IN
+from .paper_values import AGREES, COLUMNS, SIGN, STAND_IN
 from .paper_values import items as items
 
 PAPERS = {"ldp_auditor": "LDP-Auditor", "refinement": "Attack-aware refinement", "kv_auditor": "KV-Auditor",
           "rad": "Reconstruction advantage", "ldp_sgd": "LDP-SGD and shuffle"}  # fmt: skip
 """The five papers by their folder."""
-SIGNS = {
-    "reproduced": "✓",
-    "reproduced where printed, rest exact": "✓",
-    AGREES: "≈",
-    "differs, explained": "≠",
-    "differs, unexplained": "✗",
-    "other data": "◇",
-    "nothing to compare": "·",
-    "not in this build": "–",
-}
-"""Every state with its sign.
+COUNTED = ("reproduced", AGREES, "differs-explained", "differs")
+"""The verdicts of numbers that agree or differ."""
 
-An item gets a tick only if a printed number or a digitised curve agrees at the paper's own setting.
-"""
+
+@functools.cache
+def _read(path: Path, stamp: int) -> pd.DataFrame:
+    return pd.read_csv(path, dtype={"place": str})
+
+
+def _table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """Return a table of the last build, which is read once; it is empty if the book was not executed."""
+    return _read(path, path.stat().st_mtime_ns).copy() if path.exists() else pd.DataFrame(columns=columns)
 
 
 def board(root: Path) -> pd.DataFrame:
     """Return the comparisons of the last build; there are none if the book was not executed."""
-    path = root / "_build" / "scoreboard.csv"
-    return pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
+    return _table(root / "_build" / "scoreboard.csv", COLUMNS)
 
 
 def claims(root: Path) -> pd.DataFrame:
     """Return the claims with the verdicts of the last build; there are none if the book was not executed."""
-    path = root / "_build" / "claims.csv"
-    return pd.read_csv(path, dtype={"place": str}) if path.exists() else pd.DataFrame(columns=["page", "verdict"])
+    return _table(root / "_build" / "claims.csv", ["page", "verdict"])
 
 
 def notes(root: Path, page: str) -> dict[str, Any]:
-    """Return what ``book/figures.yml`` says of a page: why its numbers differ, and which panel stands in the gallery."""
+    """Return what ``book/figures.yml`` contains for a page: why its numbers differ, and which panel stands in the gallery."""
     path = root / "book" / "figures.yml"
     said = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
     found: dict[str, Any] = said.get(page.removeprefix("book/"), {})
@@ -70,23 +67,12 @@ def furthest(rows: pd.DataFrame) -> tuple[int, float]:
     return len(known), float(np.max(deviation.to_numpy(), initial=0.0))
 
 
-def state(rows: pd.DataFrame) -> str:
-    """Return the state of an item; a single difference among its rows of the scoreboard decides."""
-    found = set(rows["verdict"])
-    shown = rows[rows["kind"].isin((PRINTED, CURVE)) & (rows["verdict"] == "reproduced") & (rows["how"] != "timing")]
-    if rows.empty:
-        return "not in this build"
-    against = {"differs": "differs, unexplained", "differs-explained": "differs, explained", "other-data": "other data"}
-    if said := [words for verdict, words in against.items() if verdict in found]:
-        return said[0]
-    if len(shown):
-        held = rows["published"].notna() | (rows["verdict"] == AGREES)
-        return "reproduced" if held.all() else "reproduced where printed, rest exact"
-    return AGREES if AGREES in found else "nothing to compare"
-
-
 def counted(rows: pd.DataFrame) -> dict[str, int]:
-    """Return how many numbers agree with the paper (`printed`) and with the authors' code (`code`), and how many `differ`."""
+    """Return how many numbers agree with the paper (`printed`) and with the authors' code (`code`), and how many `differ`.
+
+    A sign is no number.
+    """
+    rows = rows[rows["kind"] != SIGN]
     n = rows["verdict"].value_counts()
     differ = rows["verdict"].isin(("differs", "differs-explained"))
     found = {"printed": n.get("reproduced", 0), "code": n.get(AGREES, 0), "differ": differ.sum()}

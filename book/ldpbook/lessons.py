@@ -105,11 +105,20 @@ class Quiz(SphinxDirective):
         ]
 
 
+def _short(app: Sphinx, page: str) -> str:
+    """Return the name of a page without its question or subject: "Lesson 3", "Figure 2"."""
+    name, colon, _ = app.env.longtitles[page].astext().partition(": ")
+    return name.partition(", ")[2] or name if colon else name
+
+
 def head(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Show below the title of a page its level, and the pages that it needs."""
+    """Show below the title of a page its level, and the pages that it needs; a subtitle shares its line with their short names."""
     said = needs(Path(app.srcdir)).get(page)
     if said is None:
         return
+    top = next(doctree.findall(nodes.section), doctree)
+    subtitle = next((n[0] for n in top.children if isinstance(n, nodes.container) and "subtitle" in n["classes"]), None)
+    chart = f"{app.builder.get_relative_uri(page, 'book/course/index')}#which-page-needs-which-lesson"
     marks, words = LEVELS[said["level"]]
     parts = [f'<span aria-hidden="true">{marks}</span> {words}']
     if "minutes" in said:
@@ -117,12 +126,20 @@ def head(app: Sphinx, doctree: nodes.document, page: str) -> None:
         parts.insert(0, f"Lesson {order.index(page) + 1} of {len(order)}")
         parts.append(f"{said['minutes']} minutes")
     if known := [to for to in said["needs"] if to in app.env.titles]:  # a chapter built alone has no other pages
-        links = (
-            f'<a href="{app.builder.get_relative_uri(page, to)}">{html.escape(app.env.titles[to].astext())}</a>' for to in known
-        )
+        names = [app.env.titles[to].astext() if subtitle is None else _short(app, to) for to in known]
+        links = [
+            f'<a href="{app.builder.get_relative_uri(page, to)}">{html.escape(name)}</a>'
+            for to, name in zip(known, names, strict=True)
+        ]
         parts.append("needs " + ", ".join(links))
-    line = f'<p class="page-needs">{" · ".join(parts)} · <a href="{app.builder.get_relative_uri(page, "book/course/index")}#which-page-needs-which-lesson">map</a></p>'
-    next(doctree.findall(nodes.section), doctree).insert(1, raw(line))
+    if isinstance(subtitle, nodes.paragraph):
+        for paper in subtitle.findall(nodes.reference):  # the year alone: what it needs shares the line with its subject
+            paper.children = [nodes.Text(paper.astext().rpartition(", ")[2])]
+        parts[0] = f'<a href="{chart}" title="{words}" aria-label="{words}: map of all pages">{marks}</a>'
+        subtitle += raw(f' <span class="page-needs">{" ".join(parts)}</span>')
+    else:
+        parts.append(f'<a href="{chart}">map</a>')
+        top.insert(1, raw(f'<p class="page-needs">{" · ".join(parts)}</p>'))
 
 
 def cards(project: Project) -> str:

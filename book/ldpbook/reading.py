@@ -6,14 +6,13 @@ page with the heading of `EVIDENCE` gets a line of status below its answer, and 
 The gallery of the front page shows a picture of every figure and table, its question, and a bar of its verdicts.
 """
 
+import functools
 import html
 import io
-import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
@@ -21,10 +20,8 @@ from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from . import errata, figures, lessons, provenance, takeaway
-from .claims import NEVER
+from . import figures, lessons, provenance, states, takeaway
 from .execute import Json, Project
-from .paper_values import AGREES, SIGN, STAND_IN, WORDS
 
 EVIDENCE = "does-it-agree-with-the-paper"
 """Identifier of the section of a page that holds all its evidence."""
@@ -36,10 +33,6 @@ PROMPTS = {
     "": "Code of this table",
 }
 """Titles of the fold of a cell; the first of these tags that the cell has decides."""
-ABOVE = ("page-errata", "page-needs")
-"""Lines that other pages have below their title; on these pages they stand with the evidence and at the foot."""
-
-
 FOLDER, SIZE = "_thumbs", (320, 200)
 SHADES = {
     "agree": "agrees with the paper",
@@ -57,15 +50,6 @@ def evidence(doctree: nodes.Node) -> nodes.section | None:
     return next((s for s in doctree.findall(nodes.section) if EVIDENCE in s["ids"]), None)
 
 
-def compared(project: Project, page: str) -> pd.DataFrame:
-    """Return the rows of the scoreboard that belong to a page's figures and tables; where it has none, those that it handed over."""
-    items, board = figures.items(project.root), figures.board(project.root)
-    own = items.loc[items["page"] == page.removeprefix("book/"), "item"]
-    if own.empty and (handed := project.executed(page, ".csv")).exists():
-        return pd.read_csv(handed)
-    return board[board["item"].isin(own)]
-
-
 def bar(rows: pd.DataFrame) -> str:
     """Return a bar whose parts are as long as the numbers of values that agree with the paper or with something else, or differ."""
     n, exact = figures.counted(rows), (rows["verdict"] == "no-published-value") & rows["exact"].notna()
@@ -75,48 +59,17 @@ def bar(rows: pd.DataFrame) -> str:
     return f'<span class="bar" aria-hidden="true">{shades}</span>'
 
 
-def agreeing(rows: pd.DataFrame) -> list[str]:
-    """Return in words how many numbers agree with the paper and with the authors' code, one text for each of the two that there is."""
-    n, kinds = figures.counted(rows), set(rows.loc[rows["verdict"].isin(("reproduced", "differs", "differs-explained")), "kind"])
-    stated = "states in words" if kinds <= {SIGN, WORDS, STAND_IN} else "prints, draws or states"
-    printed, all_code = n["printed"] + n["printed differ"], n["code"] + n["differ"] - n["printed differ"]
-    parts = [f"{n['printed']:,} of {printed:,} with what the paper {stated}"] * bool(printed)
-    return parts + [f"{n['code']:,} of {all_code:,} with the authors' code"] * bool(all_code)
-
-
-def against_exact(rows: pd.DataFrame) -> str:
-    """Return in words with what the numbers of an item were compared if none of them was printed."""
-    simulated, deviation = figures.furthest(rows)
-    exact = int((rows["exact"].notna() & ~(rows["reproduced_se"] > 0)).sum())
-    if simulated:
-        return f"{simulated:,} value{'s' * (simulated > 1)} within {max(0.1, math.ceil(10 * deviation) / 10):.1f} standard errors of the exact expectation"
-    if exact:
-        return f"{exact:,} value{'s' * (exact > 1)} computed exactly"
-    closed = int((rows["how"] == "closed form").sum()) if "how" in rows else 0
-    return f"{closed:,} values computed from closed forms" if closed else "nothing to compare with"
-
-
-def status(rows: pd.DataFrame, differs: str) -> str:
-    """Return the line below the answer: how many numbers agree, with what, and why some differ."""
-    n, link = figures.counted(rows), f'<a href="#{EVIDENCE}">Evidence</a>'
-    agree, differ = n["printed"] + n["code"], n["differ"]
-    if not agree + differ:
-        return f"{bar(rows)}The paper prints no number of this page that could be compared; {against_exact(rows)}. {link}"
-    why = f" {differ:,} differ{'s' if differ == 1 else ''}, because {html.escape(differs)}." if differ and differs else ""
-    told = f"<strong>{agree:,} of {agree + differ:,} compared numbers agree</strong>: {', '.join(agreeing(rows))}"
-    return f"{bar(rows)}{told}.{why} {link}"
-
-
-def summary(project: Project, page: str, rows: pd.DataFrame) -> str:
-    """Return the title of the fold around the evidence."""
-    n, claims = figures.counted(rows), figures.claims(project.root)
-    agree = n["printed"] + n["code"]
-    parts = [f"{agree:,} of {agree + n['differ']:,} compared numbers agree"] * bool(agree + n["differ"])
-    parts += [] if parts or rows.empty else [against_exact(rows)]
-    verdicts = claims.loc[claims["page"] == page.removeprefix("book/"), "verdict"].str.split(":").str[0]
-    tested = verdicts[verdicts != NEVER]
-    parts += [f"{(tested == 'holds').sum()} of {len(tested)} tested statements hold"] * bool(len(tested))
-    return " · ".join(parts) or "nothing to compare with"
+def status(rows: pd.DataFrame, found: states.State, differs: str, to: Callable[[str], str]) -> str:
+    """Return the line below the answer: numbers, statements, and what differs, with the reason; what is not the gravest is folded."""
+    told = [each.html(to) for each in found.differences]
+    if n := figures.counted(rows)["differ"]:
+        because = f", because {html.escape(differs, quote=False)}" if differs else ""
+        told.append(f"{n:,} number{'s differ' if n > 1 else ' differs'}{because}.")
+    line = f'{bar(rows)}<span class="state">{found.html}</span>'
+    line += f"{':' if found.differences else '.'} {told[0]}" if told else "."
+    more = "".join(f"<li>{each}</li>" for each in told[1:])
+    line += f" <details><summary>{len(told) - 1} more</summary><ul>{more}</ul></details>" if more else ""
+    return f'{line} <a href="#{EVIDENCE}">Evidence</a>'
 
 
 def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
@@ -126,8 +79,8 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     if answer is None:
         return
     project, section, variant = Project.of(app), evidence(doctree), bool(app.config.ldpkit_variant)
-    moved = {name: [n for n in top.children if isinstance(n, nodes.raw) and name in n.astext()] for name in ABOVE}
-    top.children = [n for n in top.children if n not in [*moved["page-errata"], *moved["page-needs"]]]
+    touching = [n for n in top.children if isinstance(n, nodes.raw) and "page-errata" in n.astext()]
+    top.children = [n for n in top.children if n not in touching]
     folded = [
         (cell, fold)
         for cell in provenance.code_cells(doctree)
@@ -144,23 +97,17 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
             made = [n for n in cell.children if isinstance(n, nodes.raw) and "made-by" in n.astext()]
             cell.children = [n for n in cell.children if n is not fold and n not in made] + [fold]
             fold += made
-    foot = moved["page-needs"]
     if section:
-        rows, differs = compared(project, page), figures.notes(project.root, page).get("differs", "")
-        told = summary(project, page, rows)
-        line = status(rows, differs) if len(rows) else f'{told}. <a href="#{EVIDENCE}">Evidence</a>'
+        rows, found = states.compared(project, page), states.of_page(project, page)
+        to = functools.partial(app.builder.get_relative_uri, page)
+        line = status(rows, found, figures.notes(project.root, page).get("differs", ""), to)
         line = "Your variant is not compared with the paper." if variant else line
-        top.insert(top.index(answer) + 1, provenance.raw(f'<p class="page-status">{line}</p>'))
-        told = "What this run computed" if variant else told
-        head = [
-            section.children[0],
-            provenance.raw(f'<details class="evidence"><summary>{told}</summary>'),
-            *moved["page-errata"],
-        ]
+        top.insert(top.index(answer) + 1, provenance.raw(f'<div class="page-status">{line}</div>'))
+        told = "What this run computed" if variant else html.escape(str(found), quote=False)
+        head = [section.children[0], provenance.raw(f'<details class="evidence"><summary>{told}</summary>'), *touching]
         section.children = [*head, *section.children[1:], provenance.raw("</details>")]
     else:
-        foot = moved["page-errata"] + foot
-    top.children[-1:-1] = foot
+        top.children[-1:-1] = touching
 
 
 class Drawing(SphinxDirective):
@@ -214,51 +161,15 @@ def named(notebook: Json | None, item: str) -> str:
     return next(iter([*own, *names]), "")
 
 
-def words(rows: pd.DataFrame, conclusion: bool) -> str:
-    """Return the line below a bar; an item without printed numbers is never called reproduced."""
-    n, parts = figures.counted(rows), agreeing(rows)
-    explained = f"; {n['differ']:,} differ{'s' if n['differ'] == 1 else ''}, explained" if n["differ"] else ""
-    text = f"agree: {', '.join(parts)}{explained}" if parts else against_exact(rows)
-    text = f"no printed value compared; {text}" if not n["printed"] + n["printed differ"] and len(rows) else text
-    return f"{text}. <b>A conclusion differs</b>" if conclusion else text
-
-
-def _conclusions(root: Path, items: pd.DataFrame) -> set[str]:
-    """Return the items for which an erratum or a claim states that a conclusion of the paper changes.
-
-    A claim that fails everywhere, and names no figure, concerns all items of its page.
-    """
-    found = {item for entry in errata.entries(root) if entry.effect == "conclusion" for item in entry.affects}
-    claims = figures.claims(root)
-    if len(claims):
-        claims = claims[claims["differs"] == "the conclusion"].merge(items, on="page")
-        fails = ~claims["place"].str.contains(r"(?:Figure|Table) \d") & claims["verdict"].str.startswith("does not hold")
-        named = [re.search(rf"\b{figures.short(row.item)}\b", str(row.place)) is not None for row in claims.itertuples()]
-        found |= set(claims.loc[np.array(named, bool) | fails, "item"])
-    return found
-
-
-def overall(board: pd.DataFrame) -> str:
-    """Return in one line how many of the values that the papers print, draw or state agree."""
-    printed = board[(board["kind"] != STAND_IN) & board["published"].notna() & (board["verdict"] != AGREES)]
-    printed = printed[printed["verdict"].isin(("reproduced", "differs", "differs-explained"))]
-    good = int((printed["verdict"] == "reproduced").sum())
-    if printed.empty:
-        return "No value of this build can be compared with the papers, because it was made with other parameters."
-    return f"{good:,} of {len(printed):,} values that the papers print, draw or state agree ({100 * good / len(printed):.0f} %)."
-
-
 def gallery(project: Project) -> str:
     """Return the gallery as HTML, with one list for each paper."""
     items, board = figures.items(project.root), figures.board(project.root)
-    wrong = _conclusions(project.root, items)
     key = "".join(f'<span><i class="{name}"></i> {text}</span>' for name, text in SHADES.items())
-    key += '<span><b>A conclusion differs</b>: see <a href="claims.html">claims</a> and <a href="errata.html">errata</a></span>'
-    parts = [f'<p class="gallery-key"><strong>{overall(board)}</strong> {key}</p>']
+    key += '<span><b>a conclusion differs</b>: see <a href="claims.html">claims</a> and <a href="errata.html">errata</a></span>'
+    parts = [f'<p class="gallery-key">{states.of_items(project.root, items["item"]).html}. {key}</p>']
     for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
         asked: set[str] = set()
-        agree = ", ".join(agreeing(board[board["item"].isin(group["item"])]))
-        told = f'<p class="gallery-key">Agree: {agree}.</p>' if agree else ""
+        told = f'<p class="gallery-key">{states.of_items(project.root, group["item"]).html}.</p>'
         parts.append(f'<h3>{figures.PAPERS[paper]}</h3>\n{told}<ul class="gallery">')
         for row in group.itertuples():
             rows, where = board[board["item"] == row.item], f"book/{row.page}"
@@ -271,7 +182,7 @@ def gallery(project: Project) -> str:
             )
             text = (
                 f"{picture}<strong>{figures.short(row.item)}</strong> <span>{html.escape(question)}</span>"
-                f"{bar(rows)}<small>{words(rows, row.item in wrong)}</small>"
+                f"{bar(rows)}<small>{states.of_items(project.root, [row.item]).html}</small>"
             )
             parts.append(f'<li><a href="{row.page}.html">{text}</a></li>' if there else f"<li><span>{text}</span></li>")
         parts.append("</ul>")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from . import errata, figures, wording
+from . import errata, figures, states, wording
 from .paper_values import AGREES, SIGN, WORDS
 
 CODED = ("item", "series", "protocol", "verdict", "note", "relation", "how", "kind")
@@ -82,9 +82,10 @@ def _furthest(rows: pd.DataFrame, what: str) -> list[str]:
 
 
 def _item(root: Path, item: Any, rows: pd.DataFrame) -> str:
-    """Return the part of one item: a visible line of name, state and counts, and its folded comparisons."""
-    page, state = root / "book" / f"{item.page}.ipynb", figures.state(rows)
-    parts = [f"````{{dropdown}} **{figures.short(item.item)}** {item.title}. **{figures.SIGNS[state]} {state}**" + _counted(rows)]
+    """Return the part of one item: a visible line of name and state, and its folded counts and comparisons."""
+    page, state = root / "book" / f"{item.page}.ipynb", states.of_items(root, [item.item])
+    parts = [f"````{{dropdown}} **{figures.short(item.item)}** {item.title}: {state}"]
+    parts += [f"{len(rows):,} comparisons{_counted(rows)}."] * bool(len(rows))
     if page.exists():
         parts.append(f"[The page with this {figures.short(item.item).split()[0].lower()}](/book/{item.page}.ipynb).")
     code = rows["how"] == "released code"

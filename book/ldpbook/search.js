@@ -44,7 +44,8 @@ Scorer.score = ([docname, title, , , score]) => {
   );
 };
 
-// What is shown of a page: the sentence in which the words stand, and those behind it; of a glossary's term what it means.
+// What is shown of a page: the sentence in which the words stand, those behind it, and how its numbers and statements compare with
+// the paper; of a glossary's term what it means.
 Search.htmlToText = (page, anchor) => {
   const article = new DOMParser().parseFromString(page, "text/html").querySelector("article");
   const silent =
@@ -73,8 +74,11 @@ Search.makeSearchSummary = (page, words, anchor) => {
   let shown = "";
   for (const sentence of sentences.slice(from))
     if (shown.length < 160) shown += sentence.replace("\n", " ");
+  const state = new DOMParser()
+    .parseFromString(page, "text/html")
+    .querySelector(".page-status .state");
   return Object.assign(document.createElement("p"), {
     className: "context",
-    textContent: shown.trim(),
+    textContent: `${shown.trim()}${state ? ` (${state.textContent})` : ""}`,
   });
 };

@@ -14,7 +14,7 @@ from notebooks import ROOT, cells_of
 import ldpkit.attacks
 import ldpkit.auditors
 import ldpkit.mechanisms
-from ldpbook import reading
+from ldpbook import claims, errata, reading, scoreboard, states
 from ldpbook.execute import Project
 from ldpkit import stats
 
@@ -83,45 +83,135 @@ p/fig1,a,4,,,1,0,1,no-published-value,,=,closed form,own stand-in
 """))  # fmt: skip
 
 
-def test_the_line_of_status_counts_what_was_compared():
-    line = reading.status(ROWS, "a & b")
-    assert "<strong>2 of 3 compared numbers agree</strong>" in line
-    assert "1 of 2 with what the paper" in line and "1 of 1 with the authors' code" in line
-    assert "1 differs, because a &amp; b." in line
-    unprinted = ROWS.assign(verdict="no-published-value")
-    assert "3 values within 2.5 standard errors" in reading.status(unprinted, "")
-
-
-def test_a_tile_says_agree_only_of_what_was_compared():
-    parts = re.findall(r'<i class="(\w+)" style="flex-grow:(\d)">', reading.bar(ROWS))
-    assert parts == [("agree", "1"), ("other", "2"), ("differ", "1")]
-    told = reading.words(ROWS, False)
-    assert "1 of 2 with what the paper prints" in told and "1 of 1 with the authors' code" in told
-    assert "A conclusion differs" in reading.words(ROWS, True)
-    words = ROWS.assign(kind="sign or order")
-    assert "1 of 2 with what the paper states in words" in reading.words(words, False)
-    only = ROWS[ROWS["verdict"] == "no-published-value"]
-    assert reading.words(only, False) == "no printed value compared; 1 value computed exactly"
-    assert reading.overall(ROWS).startswith("1 of 2 values") and "(50 %)" in reading.overall(ROWS)
-
-
-def test_the_gallery_has_every_item_once(tmp_path):
+def small(tmp_path, claims="", errata="", rows=ROWS, why=""):
+    """A project with the figures 1 and 2 of a paper on one page."""
     for folder in ("data", "_build", "book/rad"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "book" / "errata.md").write_text("")
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    (tmp_path / "book" / "errata.md").write_text(errata)
+    (tmp_path / "book" / "figures.yml").write_text(why or "{}")
     items = "rad/fig1,One & two,rad/fig1\nrad/fig2,Two,rad/fig1\nrad/table1,T,rad/t\n"
     (tmp_path / "data" / "items.csv").write_text(f"item,title,page\n{items}")
     cell = {"cell_type": "markdown", "metadata": {}, "source": ["# Which & why?"]}
     (tmp_path / "book" / "rad" / "fig1.ipynb").write_text(json.dumps({"cells": [cell]}))
-    shown = reading.gallery(Project(tmp_path))
+    head = "id,page,place,claim,verdict,holding,of,differs\n"
+    (tmp_path / "_build" / "claims.csv").write_text(head + claims)
+    rows.to_csv(tmp_path / "_build" / "scoreboard.csv", index=False)
+    return Project(tmp_path)
+
+
+def test_numbers_are_counted_by_what_they_were_compared_with():
+    told = (
+        "2 of 3 numbers agree: 1 with the authors' code, 1 of 2 with what the paper prints or draws"
+    )
+    assert states.numbers(ROWS) == told
+    parts = re.findall(r'<i class="(\w+)" style="flex-grow:(\d)">', reading.bar(ROWS))
+    assert parts == [("agree", "1"), ("other", "2"), ("differ", "1")]
+    papers = pd.concat([ROWS, ROWS.assign(item="q/fig1", kind="claim in words")])
+    assert states.numbers(papers).endswith("2 of 4 with what the papers print, draw or state")
+    assert states.numbers(ROWS[:1]) == "1 of 1 numbers agree with what the paper prints"
+    signs = pd.concat([ROWS, *[ROWS[:1].assign(kind="sign or order")] * 9])
+    assert states.numbers(signs) == told  # a sign is a statement
+    open_ones = ROWS.assign(verdict=["reproduced", "undecided", "undecided", "no-published-value"])
+    assert states.numbers(open_ones).startswith("1 of 3 numbers agree with ")
+    assert states.numbers(open_ones).endswith(", 2 are undecided")
+    nothing = ROWS.assign(verdict="no-published-value")
+    assert (
+        states.numbers(nothing)
+        == "no printed number is compared; 3 values within 2.5 standard errors of the exact expectation"
+    )
+    assert states.numbers(nothing[3:]) == "no printed number is compared; 1 value computed exactly"
+
+
+CLAIMS = """\
+rad/a,rad/fig1,4,A < B,holds,8,8,
+rad/b,rad/fig1,4,A is low,holds in part: 6 of 8 cells; elsewhere the conclusion differs,6,8,the conclusion
+rad/c,rad/fig1,"4, Figure 2",B is high,does not hold: the conclusion differs,0,8,the conclusion
+rad/d,rad/fig1,"4, Figure 2a",B is 2,does not hold: the number differs,0,1,the number
+rad/e,rad/fig1,4,C,cannot be checked here: no data,0,0,
+rad/f,rad/t,4,D,undecided: two readings,0,1,
+"""
+ERRATA = """\
+(rad-1)=
+### 1. A lost sign
+- **Effect**: conclusion; rad/fig1.
+(rad-2)=
+### 2. A lost digit
+- **Effect**: conclusion; rad/fig1, rad/table1.
+"""
+WHY = "why: {rad/b: it is 3, rad/c: 'B & C are low [rad-1]', rad-2: it is not}\n"
+
+
+def test_the_line_has_numbers_statements_and_which_one_differs_and_why(tmp_path):
+    found = states.of_page(small(tmp_path, CLAIMS, ERRATA, why=WHY), "book/rad/fig1")
+    assert found.statements == "1 of 4 statements hold" and found.mark == "conclusions differ"
+    assert [each.anchor for each in found.differences] == [
+        "claim-rad-c",
+        "claim-rad-b",
+        "claim-rad-d",
+        "rad-2",
+    ]
+    line = reading.status(ROWS, found, "a & b", lambda page: f"../{page}.html")
+    seen, folded = re.sub(r"<(?!/?a|/?b|/?strong)[^>]*>", "", line).split("4 more")
+    assert "<strong>1 of 4 statements hold</strong>; <b>conclusions differ</b>: “<a " in seen
+    assert (
+        'claims.html#claim-rad-c">B is high</a>” does not hold, because B &amp; C are low' in seen
+    )
+    assert '(<a href="../book/errata.html#rad-1">erratum</a>).' in seen
+    assert "A is low</a>” fails in 2 of 8 cells, because it is 3." in folded
+    assert "A lost digit</a>: it is not." in folded
+    assert "1 number differs, because a &amp; b." in folded
+    assert states.of_items(tmp_path, ["rad/table1"]).parts == [
+        "0 of 1 statements hold",
+        "a conclusion differs",
+    ]
+    by_number = states.of_items(
+        small(tmp_path / "n", CLAIMS.replace("conclusion", "number")).root, ["rad/fig1"]
+    )
+    assert by_number.mark == "no conclusion differs"
+
+
+def test_page_tile_front_page_and_scoreboard_say_the_same(tmp_path):
+    project = small(tmp_path, CLAIMS, ERRATA, ROWS.assign(item="rad/fig1"), WHY)
+    shown, board = (
+        reading.gallery(project),
+        scoreboard.page(tmp_path, tmp_path / "_build" / "scoreboard.csv"),
+    )
     assert shown.count("<li>") == 3 and shown.count('href="rad/fig1.html"') == 2
     assert shown.count("Which &amp; why?") == 1 and "<strong>Table 1</strong>" in shown
-    parts = ("4 Figure 2,holds in part", 1), ("4,holds in part", 0), ("4,does not hold", 2)
-    for said, tiles in parts:  # the place and the verdict of a claim
-        row = f"page,place,verdict,differs\nrad/fig1,{said},the conclusion\n"
-        (tmp_path / "_build" / "claims.csv").write_text(row)
-        shown = reading.gallery(Project(tmp_path))
-        assert shown.count("<b>A conclusion differs</b></small>") == tiles
+    for item in ("rad/fig1", "rad/fig2", "rad/table1"):
+        told = states.of_items(tmp_path, [item])
+        assert f"<small>{told.html}</small>" in shown
+        assert f": {told}\n" in board
+    every = states.of_items(tmp_path, ["rad/fig1", "rad/fig2", "rad/table1"])
+    assert f"{every.html}. <span>" in shown and f"{every.html}.</p>" in shown
+    assert (
+        states.of_items(tmp_path, ["rad/fig2"]).statements == "1 of 4 statements hold"
+    )  # its own, and those of the whole page
+    assert states.of_items(tmp_path, ["rad/fig1"]).statements == "1 of 2 statements hold"
+
+
+def test_every_conclusion_of_the_release_that_differs_has_a_reason(tmp_path):
+    """The verdicts of the release; those that another build has are told without a reason."""
+    said = pd.read_csv(ROOT / "data" / "expected_claims.csv")
+    told = said["verdict"].str.extract(r"(?:(\d+) of (\d+) .*)?(the conclusion|the number) differs")
+    said[["holding", "of", "differs"]] = told.astype({0: float, 1: float})
+    for folder in ("data", "book"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    (tmp_path / "_build").mkdir()
+    said = said[~said["verdict"].str.startswith(claims.NEVER)]
+    claims.merged(ROOT, [said]).to_csv(tmp_path / "_build" / "claims.csv", index=False)
+    wrong, items = [], pd.read_csv(ROOT / "data" / "items.csv")
+    for page, own in items.groupby("page"):
+        found = states.of_page(Project(tmp_path), page)
+        wrong += [(page, each.anchor) for each in found.differences if not each.why]
+        tiles = [states.of_items(tmp_path, [item]) for item in own["item"]]
+        assert {each for tile in tiles for each in tile.differences} == {*found.differences}, page
+    assert wrong == []
+    known = {*said["id"], *(entry.name for entry in errata.entries(ROOT))}
+    why = yaml.safe_load((BOOK / "figures.yml").read_text())["why"]
+    assert [name for name in why if name not in known] == []
+    cited = {name for text in why.values() for name in re.findall(r"\[([a-z-]+-\d+)\]", text)}
+    assert cited <= known
 
 
 def test_a_tile_shows_one_panel_of_a_figure():

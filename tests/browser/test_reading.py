@@ -5,6 +5,7 @@ import csv
 import io
 import itertools
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pandas as pd
@@ -130,6 +131,79 @@ def test_the_figure_of_a_page_is_seen_first(browser, site, width, height, start,
             wrong.append((name, found))
     page.context.close()
     assert wrong == []
+
+
+def test_a_page_says_what_its_tile_the_scoreboard_and_the_search_say(page, site):
+    """On every page of a single item; what differs, and why, stands above the figure with a link to it."""
+    items = pd.read_csv(ROOT / "data" / "items.csv").drop_duplicates("page", keep=False)
+    page.goto(f"{site}/book/intro.html", wait_until="domcontentloaded")
+    tiles = page.eval_on_selector_all(
+        ".gallery a",
+        "all => all.map(a => [a.getAttribute('href'), a.querySelector('small').textContent])",
+    )
+    page.goto(f"{site}/book/scoreboard.html", wait_until="domcontentloaded")
+    board = " ".join(page.locator("article details > summary").all_text_contents())
+    told, wrong, differing = dict(tiles), [], 0
+    for name in items["page"]:
+        page.goto(f"{site}/book/{name}.html", wait_until="domcontentloaded")
+        state = page.locator(".page-status .state").text_content()
+        board_has = re.sub(r"[’']", "'", state) in re.sub(r"[’']", "'", board)
+        mark = "differ" in state and not state.endswith("no conclusion differs")
+        links = page.locator(
+            ".page-status > a[href*='#claim-'], .page-status > a[href*='errata.html#']"
+        )
+        if state != told[f"{name}.html"] or not board_has or mark > links.count():
+            wrong.append((name, state))
+        if mark:
+            differing += 1
+            link = links.first.get_attribute("href")
+            assert (
+                link.partition("#")[2]
+                in page.request.get(links.first.evaluate("a => a.href")).text()
+            )
+    assert wrong == [] and differing >= 5  # those that do not depend on the scale of a build
+    page.goto(f"{site}/search.html?q=refinement+figure+2", wait_until="networkidle")
+    page.get_by_text("Search finished").wait_for()
+    found = page.locator(
+        "#search-results li", has=page.locator("a[href*='refinement/fig2.html']")
+    ).first
+    assert f"({told['refinement/fig2.html']})" in found.locator(".context").text_content()
+
+
+def test_what_else_differs_is_folded_below_the_line(page, site):
+    page.goto(f"{site}/book/refinement/fig2.html", wait_until="networkidle")
+    fold = page.locator(".page-status details")
+    assert not fold.locator("li").first.is_visible()
+    fold.locator("summary").focus()
+    page.keyboard.press("Enter")
+    listed = fold.locator("li")
+    assert (
+        listed.first.is_visible()
+        and fold.locator("summary").text_content() == f"{listed.count()} more"
+    )
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_how_hard_a_page_is_and_what_it_needs_stands_under_its_title(browser, site, width):
+    """On a figure's page beside the subtitle, where it costs no line of a laptop."""
+    page = browser.new_context(viewport={"width": width, "height": 900}).new_page()
+    for name in ("refinement/fig1", "ldp_sgd/table3", "ldp_auditor/fig7", "curves", "course/grr"):
+        page.goto(f"{site}/book/{name}.html", wait_until="domcontentloaded")
+        line, title = page.locator(".page-needs"), page.locator("h1").bounding_box()
+        assert (
+            line.count() == 1
+            and re.search("[●○]{3}", line.text_content())
+            and "needs" in line.text_content()
+        )
+        assert (
+            0 < line.bounding_box()["y"] - title["y"] - title["height"] < 40 + 60 * (width < 500)
+        ), name
+        subtitle = page.locator(".subtitle p")
+        if width > 500 and subtitle.count():
+            assert subtitle.bounding_box()["height"] < 30, name
+        for link in line.locator("a").all():
+            assert page.request.get(link.evaluate("a => a.href")).ok
+    page.context.close()
 
 
 def test_the_scoreboard_is_short_opens_without_scripts_and_gives_its_table(browser, site):
