@@ -166,10 +166,10 @@ def gallery(project: Project) -> str:
     items, board = figures.items(project.root), figures.board(project.root)
     key = "".join(f'<span><i class="{name}"></i> {text}</span>' for name, text in SHADES.items())
     key += '<span><b>a conclusion differs</b>: see <a href="claims.html">claims</a> and <a href="errata.html">errata</a></span>'
-    parts = [f'<p class="gallery-key">{states.of_items(project.root, items["item"]).html}. {key}</p>']
+    parts = [f'<p class="gallery-key">{states.of_papers(project.root, figures.PAPERS).html}. {key}</p>']
     for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
         asked: set[str] = set()
-        told = f'<p class="gallery-key">{states.of_items(project.root, group["item"]).html}.</p>'
+        told = f'<p class="gallery-key">{states.of_papers(project.root, [paper]).html}.</p>'
         parts.append(f'<h3>{figures.PAPERS[paper]}</h3>\n{told}<ul class="gallery">')
         for row in group.itertuples():
             rows, where = board[board["item"] == row.item], f"book/{row.page}"

@@ -97,27 +97,20 @@ def numbers(rows: pd.DataFrame) -> str:
         return ""
     rows = rows[rows["kind"] != SIGN]
     n, found = figures.counted(rows), rows["verdict"].value_counts()
-    others = found[~found.index.isin({*figures.COUNTED, *_UNCOUNTED})]
-    printed, code = n["printed"] + n["printed differ"], n["code"] + n["differ"] - n["printed differ"]
-    compared = printed + code + int(others.sum())
-    if not compared:
-        return f"no printed number is compared; {against_exact(rows)}"
-    several = rows["item"].str.partition("/")[0].nunique() > 1
+    others = found[~found.index.isin({*figures.COUNTED, *_UNCOUNTED})]  # they neither agree nor differ
+    open_ones = "".join(f", {count:,} {'is' if count == 1 else 'are'} {word}" for word, count in others.items())
+    several = rows["item"].str.split("/").str[0].nunique() > 1
     kinds = {*rows.loc[~rows["verdict"].isin(_UNCOUNTED), "kind"]}
     *most, last = [verb + "s" * (not several) for kind, verb in _VERBS.items() if kind in kinds] or [""]
-    said = f"what the paper{'s' * several} {', '.join(most)}{' or ' * bool(most)}{last}"
-    sides = [side for side in ((n["code"], code, "the authors' code"), (n["printed"], printed, said)) if side[1]]
-    told = f"{n['printed'] + n['code']:,} of {compared:,} numbers agree"
-    told += (
-        f" with {sides[0][2]}"
-        if len(sides) == 1
-        else ": " * bool(sides) + ", ".join(f"{_share(*side[:2])} with {side[2]}" for side in sides)
-    )
-    return told + "".join(f", {count:,} {'is' if count == 1 else 'are'} {word}" for word, count in others.items())
-
-
-def _cited(entry: errata.Entry, whys: Collection[str]) -> bool:
-    return any(f"[{entry.name}]" in why for why in whys)
+    paper = f"what the paper{'s' * several} {', '.join(most)}{' or ' * bool(most)}{last}"
+    printed, code = n["printed"] + n["printed differ"], n["code"] + n["differ"] - n["printed differ"]
+    sides = [side for side in ((n["code"], code, "the authors' code"), (n["printed"], printed, paper)) if side[1]]
+    if not sides:
+        return f"no printed number is compared; {against_exact(rows)}{open_ones}"
+    told = f"{n['printed'] + n['code']:,} of {printed + code:,} numbers agree"
+    if len(sides) == 1:
+        return f"{told} with {sides[0][2]}{open_ones}"
+    return f"{told}: {', '.join(f'{_share(*side[:2])} with {side[2]}' for side in sides)}{open_ones}"
 
 
 def _differences(root: Path, claims: pd.DataFrame, items: Collection[str]) -> tuple[Difference, ...]:
@@ -136,7 +129,7 @@ def _differences(root: Path, claims: pd.DataFrame, items: Collection[str]) -> tu
         Difference(entry.title.partition(". ")[2], "", why.get(entry.name, ""), errata.PAGE, entry.name, True)
         for entry in errata.entries(root)
         if entry.effect == errata.EFFECTS[-1] and {*entry.affects} & {*items} and entry.name.rpartition("-")[0] in papers
-        and not _cited(entry, [each.why for each in listed])
+        and not any(each.conclusion and f"[{entry.name}]" in each.why for each in listed)
     ]  # fmt: skip
     return tuple(listed)
 
@@ -166,6 +159,16 @@ def of_items(root: Path, items: Collection[str]) -> State:
     board, claims = figures.board(root), _claims(root)
     own = claims["items"].map(lambda concerned: bool({*concerned} & {*items})).astype(bool)
     return _state(root, board[board["item"].isin(items)], claims[own], items)
+
+
+def of_papers(root: Path, papers: Collection[str]) -> State:
+    """Return the state of whole papers, by their folders, with the statements of pages that have no figure of a paper."""
+    board, claims, items = figures.board(root), _claims(root), figures.items(root)
+    rows, said, own = (
+        table[table[column].astype(str).str.split("/").str[0].isin(papers)]
+        for table, column in ((board, "item"), (claims, "page"), (items, "item"))
+    )
+    return _state(root, rows, said, list(own["item"]))
 
 
 def compared(project: Project, page: str) -> pd.DataFrame:

@@ -112,7 +112,7 @@ def test_numbers_are_counted_by_what_they_were_compared_with():
     signs = pd.concat([ROWS, *[ROWS[:1].assign(kind="sign or order")] * 9])
     assert states.numbers(signs) == told  # a sign is a statement
     open_ones = ROWS.assign(verdict=["reproduced", "undecided", "undecided", "no-published-value"])
-    assert states.numbers(open_ones).startswith("1 of 3 numbers agree with ")
+    assert states.numbers(open_ones).startswith("1 of 1 numbers agree with what the paper prints")
     assert states.numbers(open_ones).endswith(", 2 are undecided")
     nothing = ROWS.assign(verdict="no-published-value")
     assert (
@@ -129,6 +129,7 @@ rad/c,rad/fig1,"4, Figure 2",B is high,does not hold: the conclusion differs,0,8
 rad/d,rad/fig1,"4, Figure 2a",B is 2,does not hold: the number differs,0,1,the number
 rad/e,rad/fig1,4,C,cannot be checked here: no data,0,0,
 rad/f,rad/t,4,D,undecided: two readings,0,1,
+rad/g,rad/bounds,4,E,does not hold: the conclusion differs,0,1,the conclusion
 """
 ERRATA = """\
 (rad-1)=
@@ -182,7 +183,8 @@ def test_page_tile_front_page_and_scoreboard_say_the_same(tmp_path):
         told = states.of_items(tmp_path, [item])
         assert f"<small>{told.html}</small>" in shown
         assert f": {told}\n" in board
-    every = states.of_items(tmp_path, ["rad/fig1", "rad/fig2", "rad/table1"])
+    every = states.of_papers(tmp_path, ["rad"])  # with the statements of a page without a figure
+    assert every.statements == "1 of 6 statements hold"
     assert f"{every.html}. <span>" in shown and f"{every.html}.</p>" in shown
     assert (
         states.of_items(tmp_path, ["rad/fig2"]).statements == "1 of 4 statements hold"
