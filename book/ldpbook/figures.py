@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from .paper_values import AGREES, COLUMNS, CURVE, PRINTED, STAND_IN
+from .paper_values import AGREES, COLUMNS, CURVE, DEFINED, PRINTED, SAID, STAND_IN, UNDECIDED
 from .paper_values import items as items
 
 PAPERS = {"ldp_auditor": "LDP-Auditor", "refinement": "Attack-aware refinement", "kv_auditor": "KV-Auditor",
@@ -20,6 +20,7 @@ SIGNS = {
     AGREES: "≈",
     "differs, explained": "≠",
     "differs, unexplained": "✗",
+    UNDECIDED: "?",
     "other data": "◇",
     "nothing to compare": "·",
     "not in this build": "–",
@@ -76,7 +77,8 @@ def state(rows: pd.DataFrame) -> str:
     shown = rows[rows["kind"].isin((PRINTED, CURVE)) & (rows["verdict"] == "reproduced") & (rows["how"] != "timing")]
     if rows.empty:
         return "not in this build"
-    against = {"differs": "differs, unexplained", "differs-explained": "differs, explained", "other-data": "other data"}
+    against = {"differs": "differs, unexplained", "differs-explained": "differs, explained", UNDECIDED: UNDECIDED}
+    against |= {"other-data": "other data"}
     if said := [words for verdict, words in against.items() if verdict in found]:
         return said[0]
     if len(shown):
@@ -86,9 +88,13 @@ def state(rows: pd.DataFrame) -> str:
 
 
 def counted(rows: pd.DataFrame) -> dict[str, int]:
-    """Return how many numbers agree with the paper (`printed`) and with the authors' code (`code`), and how many `differ`."""
+    """Return how many numbers agree with the paper (`printed`) and with the authors' code (`code`), and how many `differ`.
+
+    Numbers that are `undecided`, that stand next to `other data`, or that follow `by definition` count neither way.
+    """
     n = rows["verdict"].value_counts()
     differ = rows["verdict"].isin(("differs", "differs-explained"))
     found = {"printed": n.get("reproduced", 0), "code": n.get(AGREES, 0), "differ": differ.sum()}
+    found |= {SAID[word]: n.get(word, 0) for word in (UNDECIDED, DEFINED, "other-data")}
     printed = differ & rows["published"].notna() & (rows["kind"] != STAND_IN)
     return {name: int(value) for name, value in (found | {"printed differ": printed.sum()}).items()}

@@ -45,7 +45,7 @@ SHADES = {
     "agree": "agrees with the paper",
     "other": "not printed; agrees with exact values or the authors' code",
     "differ": "differs, explained",
-    "none": "nothing to compare it with",
+    "none": "neither: undecided, other data, or nothing to compare it with",
 }
 """Parts of a bar in their order, each with its meaning."""
 _PANEL = re.compile(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="([^"]+)"')
@@ -81,7 +81,8 @@ def agreeing(rows: pd.DataFrame) -> list[str]:
     stated = "states in words" if kinds <= {SIGN, WORDS, STAND_IN} else "prints, draws or states"
     printed, all_code = n["printed"] + n["printed differ"], n["code"] + n["differ"] - n["printed differ"]
     parts = [f"{n['printed']:,} of {printed:,} with what the paper {stated}"] * bool(printed)
-    return parts + [f"{n['code']:,} of {all_code:,} with the authors' code"] * bool(all_code)
+    parts += [f"{n['code']:,} of {all_code:,} with the authors' code"] * bool(all_code)
+    return parts + [f"{n['undecided']:,} undecided"] * bool(n["undecided"])
 
 
 def against_exact(rows: pd.DataFrame) -> str:
@@ -92,6 +93,11 @@ def against_exact(rows: pd.DataFrame) -> str:
         return f"{simulated:,} value{'s' * (simulated > 1)} within {max(0.1, math.ceil(10 * deviation) / 10):.1f} standard errors of the exact expectation"
     if exact:
         return f"{exact:,} value{'s' * (exact > 1)} computed exactly"
+    other = int(rows.loc[rows["verdict"] == "other-data", "published"].nunique())
+    parts = [f"it prints {other:,} number{'s' * (other > 1)} for other data than ours"] * bool(other)
+    parts += [f"{n:,} follow{'s' * (n == 1)} from a definition" for n in [figures.counted(rows)["by definition"]] if n]
+    if parts:
+        return ", and ".join(parts)
     closed = int((rows["how"] == "closed form").sum()) if "how" in rows else 0
     return f"{closed:,} values computed from closed forms" if closed else "nothing to compare with"
 

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from . import errata, figures, wording
-from .paper_values import AGREES, SIGN, WORDS
+from .paper_values import AGREES, DEFINED, SIGN, UNDECIDED, WORDS
 
 CODED = ("item", "series", "protocol", "verdict", "note", "relation", "how", "kind")
 NUMBERS = ("x", "published", "published_error", "reproduced", "reproduced_se", "exact")
@@ -24,7 +24,7 @@ _MEASURES = {"LDP", "DP", "GDP", "RAD", "ReRo", "TV", "ASR", "MSE", "EPG", "TPR"
              "LSTM"}  # fmt: skip
 _CURVE = 12  # a series of more points than this is shown as one row
 _MARK = {"reproduced": "✓ reproduced", "holds": "· statement holds", AGREES: f"≈ {AGREES}", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
-         "other-data": "◇ on other data", "no-published-value": "· not printed"}  # fmt: skip
+         UNDECIDED: f"? {UNDECIDED}", DEFINED: f"· {DEFINED}", "other-data": "◇ on other data", "no-published-value": "· not printed"}  # fmt: skip
 
 
 def _number(x: str | float, digits: int = 4) -> str:

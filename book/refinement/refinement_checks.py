@@ -19,7 +19,7 @@ CLAIMS_FIG2 = (
     "ASR reduction up to (orders of magnitude, March 2025 version)",
     "OUE and OLH maximum ASR about",
 )
-ORDERS_FIG3 = "claim: MSE increase at most (orders of magnitude)"
+ORDERS_FIG3 = "claim: MSE increase of ASS over SS up to (orders of magnitude)"
 
 
 def check_fig1(table, made, paper, *, same, runs, real_runs):
@@ -198,16 +198,15 @@ def check_fig3(table, paper, code, wide, *, comparable):
                 note="its threshold was chosen with lost terms" if r.mechanism == "ATHE" and size >= 2500 else "",
             )
     agreed = judge(lambda name: boards[name not in subset], code, "mse")
-    for new, old in CLASSICAL.items():
-        boards[new != "ASS"].add(
-            f"{new}: largest increase, orders of magnitude",
-            None,
-            np.log10((wide[new] / wide[old]).max()),
-            published=paper_values.lookup("refinement", ORDERS_FIG3),
-            kind="claim in words",
-            relation="<=",
-            note="exceeded at the largest budgets of the smallest domains",
-        )
+    boards[0].add(
+        "ASS: largest increase, orders of magnitude",
+        None,
+        np.log10((wide["ASS"] / wide["SS"]).max()),
+        published=paper_values.lookup("refinement", ORDERS_FIG3),
+        kind="claim in words",
+        relation="<=",
+        note="exceeded at the largest budgets of the smallest domains",
+    )
     return boards, agreed
 
 
@@ -215,7 +214,7 @@ def statements_fig3(wide):
     """Return the numbers in the statements about Figures 3 and 4, from the paper and exact."""
     limit = 10 ** paper_values.lookup("refinement", ORDERS_FIG3)
     said = [
-        (f"{new} / {old}: largest factor", f"at most {limit:g}", f"{(wide[new] / wide[old]).max():,.0f}")
+        (f"{new} / {old}: largest factor", f"up to {limit:g}" if new == "ASS" else "", f"{(wide[new] / wide[old]).max():,.0f}")
         for new, old in CLASSICAL.items()
     ]
     for new, low, high in (("ALH", "OLH", "BLH"), ("ATHE", "THE", "SHE")):

@@ -3,6 +3,7 @@
 import ast
 import io
 import json
+import math
 import re
 
 import numpy as np
@@ -88,6 +89,15 @@ def test_the_line_of_status_counts_what_was_compared():
     assert "<strong>2 of 3 compared numbers agree</strong>" in line
     assert "1 of 2 with what the paper" in line and "1 of 1 with the authors' code" in line
     assert "1 differs, because a &amp; b." in line
+    neither = ROWS.assign(verdict=["reproduced", "undecided", "by definition", "other-data"])
+    assert "<strong>1 of 1 compared numbers agree</strong>" in reading.status(
+        neither, ""
+    ) and "1 undecided" in reading.status(neither, "")
+    beside = ROWS[:2].assign(verdict=["by definition", "other-data"], exact=math.nan)
+    assert (
+        "it prints 1 number for other data than ours, and 1 follows from a definition"
+        in reading.status(beside, "")
+    )
     unprinted = ROWS.assign(verdict="no-published-value")
     assert "3 values within 2.5 standard errors" in reading.status(unprinted, "")
 

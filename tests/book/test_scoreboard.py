@@ -96,6 +96,7 @@ CODE = (AGREES, "own stand-in", "released code", False)
 WORDS = ("reproduced", "claim in words", "closed form", True)
 OTHER = ("other-data", "own stand-in", "stored run", True)
 GAP = ("differs-explained", "printed number", "closed form", True)
+OPEN = ("undecided", "printed number", "drawn from the law", True)
 
 STATES = [
     ([], "not in this build"),
@@ -113,6 +114,10 @@ STATES = [
     ([TICK, ("differs-explained", "own stand-in", "released code", False)], "differs, explained"),
     ([TICK, OTHER, CODE], "other data"),
     ([GAP, ("differs", "printed number", "closed form", True)], "differs, unexplained"),
+    # neither agreement nor difference, and no tick
+    ([TICK, OPEN], "undecided"),
+    ([TICK, OPEN, GAP], "differs, explained"),
+    ([("by definition", "printed number", "closed form", True)], "nothing to compare"),
     # what earns no tick: words (an example in the text is words), signs, timing, other data
     ([WORDS, EXACT], "nothing to compare"),
     ([("reproduced", "sign or order", "closed form", True)], "nothing to compare"),
