@@ -57,9 +57,8 @@ def compared_fig8(cells, names, epsilon):
         ]
         if len(here) and budget in (0.5, 1, 2, 4):
             found.append((series, here.iloc[0], error, paper_values.lookup("ldp_sgd", item, series, f"eps0={budget:g}")))
-    reach = [one for one in found if one[1]["adversary"] == "dummy"]
-    least = min(reach, key=lambda one: one[1]["exact"] / one[1]["epsilon"], default=None)
-    return [one for one in found if one not in reach] + [least] * bool(reach)
+    others, reach = ([one for one in found if (one[1]["adversary"] == "dummy") == dummy] for dummy in (False, True))
+    return others + sorted(reach, key=lambda one: one[1]["exact"] / one[1]["epsilon"])[:1]
 
 
 def check_fig8(cells, names, epsilon, *, trials):

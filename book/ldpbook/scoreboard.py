@@ -119,7 +119,7 @@ def page(root: Path, path: Path) -> str:
         parts += [f"## {figures.PAPERS[paper]}", f"{len(group)} items, {len(ours):,} comparisons{_counted(ours)}."]
         parts += [_item(root, item, board[board["item"] == item.item]) for item in group.itertuples()]
     crossed = [(how, kind, _counted(rows).removeprefix("; ")) for (how, kind), rows in board.groupby(["how", "kind"])]
-    table = figures.listed((4, 4, 7), ("how", "held against", "verdicts"), crossed)
+    table = figures.listed((4, 4, 7), ("how", "compared with", "verdicts"), crossed)
     parts += ["## By how and kind", f"````{{dropdown}} How many of each, and how they ended\n\n{table}\n\n````"]
     return "\n\n".join(parts)
 
