@@ -109,7 +109,7 @@ def verdict(
     kind : str
         One of `KINDS`.
     readings : mapping, optional
-        What the published number may be, if the paper leaves this open, and for each reading whether the values agree.
+        Possible meanings of the published number, if the paper leaves it open, and for each whether the values agree.
     definition : bool
         Whether the published number follows from a definition, so that no run could contradict it.
 

@@ -48,9 +48,8 @@ def check_table1(table):
             note=OTHER,
         )
     law = finite_distribution(GRR(4, 1.0))
-    blind = np.broadcast_to(
-        np.eye(4)[[0, 0, 2, 2], :, None], (4, *law.shape)
-    )  # what is known beforehand decides the guess, no output
+    # the side knowledge decides the guess, no output does
+    blind = np.broadcast_to(np.eye(4)[[0, 0, 2, 2], :, None], (4, *law.shape))
     _, advantage = attack_value(blind, law, np.full(4, 0.25), side=range(4))
     for paper in ("Census", "Texas"):
         board.add(
