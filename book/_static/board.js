@@ -23,6 +23,8 @@
     "agrees with the authors' code": "good",
     "differs-explained": "warn",
     differs: "bad",
+    undecided: "warn",
+    "by definition": "plain",
     "other-data": "other",
     "no-published-value": "plain",
     "holds in part": "warn",

@@ -122,37 +122,25 @@ def check_table3(three, other, common, *, buckets, squads):
 
 def check_table4(four, common):
     """Compare the values of Table 4 without sampling noise with the paper's statements about them."""
-    board, ownership, rounds = (
-        paper_values.Scoreboard("kv_auditor/table4", how="drawn from the law"),
-        *map(common.get, ("ownership", "rounds")),
-    )
+    board, rounds = paper_values.Scoreboard("kv_auditor/table4", how="drawn from the law"), common["rounds"]
     cell = compare(board, four, "table4")
     grows, held = (
         paper_values.lookup("kv_auditor", "table4", f"claim: {claim}")
         for claim in ("round c+1 over round c, at least", "last round over epsilon, at most")
     )
-    for budget, row in four.pivot(index="epsilon", columns="series", values="limit").iterrows():
-        for c in range(1, rounds):
-            board.add(
-                f"round {c + 1} over round {c}, without noise",
-                budget,
-                row[f"c={c + 1}"] - row[f"c={c}"],
-                published=grows
-                if ownership == PAPER["ownership"]
-                else None,  # if everybody owns the pair, no mean adds information
-                relation=">=",
-                how="closed form",
-                kind="sign or order" if ownership == PAPER["ownership"] else None,
-            )
+    wide = four.pivot(index="epsilon", columns="round", values="limit")
+    last, steps = wide[rounds] / wide.index, wide.diff(axis=1).min(axis=1)
+    said = {"how": "closed form", "kind": "sign or order"}
+    if common["ownership"] == PAPER["ownership"]:  # if everybody owns the pair, no mean adds information
         board.add(
-            "last round over epsilon, without noise",
-            budget,
-            row[f"c={rounds}"] / budget,
-            published=held,
-            relation="<=",
-            how="closed form",
-            kind="sign or order",
+            "smallest rise from round to round, without noise",
+            steps.idxmin(),
+            steps.min(),
+            published=grows,
+            relation=">=",
+            **said,
         )
+    board.add("largest last round over epsilon, without noise", last.idxmax(), last.max(), published=held, relation="<=", **said)
     return board, cell
 
 
@@ -164,8 +152,11 @@ def _loss(series, epsilon):
     return math.log(client.p * (1 - client.q) / (client.q * (1 - client.p)))
 
 
-def check_fig8(the, oue, *, d_the, d_oue):
-    """Compare the values of Figure 8 without sampling noise with their closed forms, and both auditors with each other."""
+def check_fig8(the, oue, *, d_the, d_oue, comparable):
+    """Compare the values of Figure 8 without sampling noise with their closed forms, and the means of both auditors.
+
+    The means are compared because without noise no event can show more than all outputs.
+    """
     board = paper_values.Scoreboard("kv_auditor/fig8", how="drawn from the law")
     cell = {"a": compare(board, summary(the), "fig8a"), "b": compare(board, summary(oue), "fig8b")}
     for panel, name in (("a", f"THE d={d_the}"), ("b", f"OUE d={d_oue}")):
@@ -174,14 +165,10 @@ def check_fig8(the, oue, *, d_the, d_oue):
             exact = _loss(row.series, row.epsilon)
             board.add(f"without noise, {row.series}", row.epsilon, row.limit, exact=float(exact), how="closed form")
         above = paper_values.lookup("kv_auditor", f"fig8{panel}")
-        for budget, row in found.pivot(index="epsilon", columns="series", values="limit").iterrows():
-            board.add(
-                f"KV-Auditor over LDP-Auditor, without noise, {name}",
-                budget,
-                row[f"HKV {name}"] - row[f"LDP-Auditor {name}"],
-                published=above,
-                kind="sign or order",
-                how="closed form",
-                relation=">=",
-            )
+        one, other = (found[found["series"] == f"{auditor} {name}"].set_index("epsilon") for auditor in ("HKV", "LDP-Auditor"))
+        more, error = one["mean"] - other["mean"], (one["sd"] ** 2 + other["sd"] ** 2) ** 0.5 / one["runs"] ** 0.5
+        if comparable:
+            at = (more - 5 * error).idxmin()
+            lead = f"smallest lead of KV-Auditor over LDP-Auditor, {name}"
+            board.add(lead, at, more[at], error[at], published=above, kind="sign or order", relation=">=")
     return board, cell

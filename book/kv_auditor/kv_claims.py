@@ -26,6 +26,15 @@ def less(cell, one, other):
     return pd.concat({f"{one} less {other}": pd.DataFrame({"value": rows[0]["mean"] - rows[1]["mean"], "se": se})})
 
 
+def more(cell, *pairs):
+    """Return by how much the mean result of the first series of each pair exceeds that of the second.
+
+    An excess must be there in our own runs, because without noise no event can show more than all outputs. The error is set to zero,
+    so that noise excuses no lack.
+    """
+    return pd.concat([less(cell, *pair) for pair in pairs]).assign(se=0.0)
+
+
 def rises(cell):
     """Return how much the results rise from round to round, with a column for each rise."""
     return limits(cell).sort_index(axis=1).diff(axis=1).iloc[:, 1:]

@@ -147,18 +147,20 @@ def check_fig6(cell, *, trials, alpha):
         return boards
     top = paper_values.lookup("ldp_auditor", "eps_OPT", x=10**6)
     stated = int(paper_values.lookup("ldp_auditor", "claim: eps_emp reaches eps_OPT from tau"))
-    reach = cell[(cell["k"] == 100) & (cell["epsilon"] == 0.75) & (cell["tau"] == stated)].set_index("mechanism")
+    reach = cell[(cell["k"] == 100) & (cell["epsilon"] == 0.75) & (cell["tau"] == stated)]
     if reach.empty:
         print("Not compared: k = 100, epsilon = 0.75 and the tau of the statement are not all in this run.")
-    for name, row in reach[reach.index.isin(["SUE", "OUE", "BLH", "OLH", "SHE", "THE"])].groupby(level=0, sort=False):
+    others = ["SUE", "OUE", "BLH", "OLH", "SHE", "THE"]
+    if not reach.empty:
         compare_statement(
             boards["ldp_auditor/fig6"],
-            f"{name}, k=100, epsilon=0.75, reaches eps_OPT",
-            row,
+            f"k=100, epsilon=0.75: all of {', '.join(others)} reach eps_OPT",
+            reach[reach["mechanism"].isin(others)],
             published=top,
             published_error=0.005,
             relation=">=",
             x="tau",
+            where="{mechanism}",
             note="Not at this example, but at 500 collections of 1: see the errata, LDP-Auditor 10.",
         )
     return boards
@@ -202,27 +204,26 @@ def check_fig8(cell, table, live, stored, *, epsilon, trials):
     seen = cell[cell["mean"] > cell["epsilon"]].groupby(["attack", "protocol"])["epsilon"].max()
     stated = paper_values.lookup("ldp_auditor", "claim: smallest eps where the package bug goes undetected")
     proved = (table["lower"] > table["epsilon"]).groupby([table["attack"], table["protocol"], table["epsilon"]]).all()
-    summary = []
-    for protocol in cell["protocol"].unique():
-        blind = min((e for e in epsilon if e > seen.get(("guess", protocol), 0)), default=None)
-        if blind is not None and trials == 1_000_000:  # as published
-            board.add(
-                f"smallest budget at which the guess misses the fault, {protocol}",
-                None,
-                blind,
-                published=stated,
-                relation="<=",
-                how="drawn from the law",
-                kind="claim in words",
-                note="The paper: nothing found from 1 on, which holds. In expectation nothing is found from 0.75 on; with OUE and "
-                "k = 25 by one standard deviation only, so that single runs may cross the line.",
-            )
-        summary.append(
-            {
-                "protocol": protocol,
-                "paper: guess blind from": stated,
-                "this run: guess blind from": blind,
-                "this run: event proves up to": max((float(e) for e in epsilon if proved["tight", protocol, e]), default=None),
-            }
+    summary = [
+        {
+            "protocol": protocol,
+            "paper: guess blind from": stated,
+            "this run: guess blind from": min((e for e in epsilon if e > seen.get(("guess", protocol), 0)), default=None),
+            "this run: event proves up to": max((float(e) for e in epsilon if proved["tight", protocol, e]), default=None),
+        }
+        for protocol in cell["protocol"].unique()
+    ]
+    blind = [line["this run: guess blind from"] for line in summary]
+    if None not in blind and trials == 1_000_000:  # as published
+        board.add(
+            "smallest budget at which the guess misses the fault, of all protocols",
+            None,
+            max(blind),
+            published=stated,
+            relation="<=",
+            how="drawn from the law",
+            kind="claim in words",
+            note="The paper: nothing found from 1 on, which holds. In expectation nothing is found from 0.75 on; with OUE and "
+            "k = 25 by one standard deviation only, so that single runs may cross the line.",
         )
     return board, deviations, pd.DataFrame(summary)

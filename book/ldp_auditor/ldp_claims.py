@@ -9,7 +9,7 @@ import pandas as pd
 
 from ldpkit import stats
 from ldpkit.auditors import expected
-from ldpkit.mechanisms import RSFD, make
+from ldpkit.mechanisms import RSFD, SS, make
 
 FINITE = "AGRR ASUE ABLH AOLH"
 """The approximate protocols whose reports are no real numbers."""
@@ -85,14 +85,15 @@ def ss_like_others(cell):
     return apart(table.assign(others=table[["SUE", "OUE", "SHE", "THE"]].mean(axis=1)), "SS", "others")
 
 
-def any_pair():
-    """Return the change of the expectation if the second input is the last value and not the next one."""
-    found = {}
-    for name in "GRR SS SUE OUE BLH OLH SHE THE".split():
-        mechanism = make(name, k=25, epsilon=1.0)
-        first, second = (expected(mechanism, trials=10**6, pair=pair)[0] for pair in ((0, 1), (0, 24)))
-        found[name] = first - second
-    return found
+def but_single_subsets(table):
+    """Return a table without the values of SS where its subset has one value, as in GRR."""
+    return table.assign(SS=table["SS"].mask([SS(int(k), e).omega == 1 for k, e in table.index]))
+
+
+def single_subsets():
+    """Return how many values a report of SS has in low privacy."""
+    cells = pd.MultiIndex.from_product([(25, 50, 100, 150, 200), (6.0, 10.0)], names=["k", "epsilon"])
+    return pd.Series([SS(*cell).omega for cell in cells], cells)
 
 
 def asue_is_sue(cell):
@@ -177,7 +178,8 @@ def guessed(cell):
     return wide(cell[cell["attack"] == "guess"], "k", "epsilon", names="protocol")
 
 
-def bit_sent_too_often():
-    cases = pd.MultiIndex.from_product([("SUE", "OUE"), (0.25, 1.0, 4.0)], names=["protocol", "epsilon"])
-    rates = [make("FaultyUE", k=100, epsilon=e, protocol=name).p - make(name, k=100, epsilon=e).p for name, e in cases]
-    return pd.Series(rates, cases)
+def bit_sent_too_often(live):
+    """Return by how much the faulty release sets the user's own bit, and not the other one, more often than the mended release."""
+    rows = live[(live["attack"] == "tight") & (live["epsilon"] <= 4)]
+    rates = rows.pivot_table(index=["protocol", "epsilon"], columns="release", values="tpr")
+    return rates["1.1.2"] - rates["1.2.0"]

@@ -7,18 +7,18 @@ from ldpbook import paper_values
 from ldpkit.auditors.shuffle import least_clients
 
 
-def check_fig3(reversals, *, draws):
-    """Compare Figure 3: the shares of reports that point away from the gradient."""
+def check_fig3(reversals):
+    """Compare Figure 3: the shares of reports that point away from the gradient, which do not depend on the dimension."""
     board = paper_values.Scoreboard("ldp_sgd/fig3", how="real reports")
-    for row in reversals.to_dict("records"):
+    for row in reversals.assign(first=~reversals.duplicated("epsilon")).to_dict("records"):
         e, exact = row["epsilon"], row["exact"]
-        known = e in (0.5, 4)
+        known = row["first"] and row["epsilon"] in (0.5, 4)
         paper = paper_values.lookup("ldp_sgd", "fig3", "sign reversal probability (approx.)", f"eps={e:g}") if known else None
         board.add(
             f"sign reversal, d={row['d']}",
             e,
             row["turned"],
-            (exact * (1 - exact) / draws) ** 0.5,
+            row["se"],
             published=paper,
             published_error=0.005 if e < 1 else 0.0005,
             exact=exact,
@@ -46,13 +46,19 @@ def said_fig8(names, epsilon):
 
 
 def compared_fig8(cells, names, epsilon):
-    """Yield each statement about a cell of this run, with the row of that cell and the published value."""
+    """Return each statement about a cell of this run: its series, the row of the cell, the rounding, and the published value.
+
+    That the dummy gradient reaches the guarantee is one statement about all cells, and is compared at the furthest of them.
+    """
+    found = []
     for item, series, adversary, name, budget, error in said_fig8(names, epsilon):
         here = cells[
             (cells["adversary"] == adversary) & (cells["name"] == name) & (cells["epsilon"] == budget) & cells["mean"].notna()
         ]
         if len(here) and budget in (0.5, 1, 2, 4):
-            yield series, here.iloc[0], error, paper_values.lookup("ldp_sgd", item, series, f"eps0={budget:g}")
+            found.append((series, here.iloc[0], error, paper_values.lookup("ldp_sgd", item, series, f"eps0={budget:g}")))
+    others, reach = ([one for one in found if (one[1]["adversary"] == "dummy") == dummy] for dummy in (False, True))
+    return others + sorted(reach, key=lambda one: one[1]["exact"] / one[1]["epsilon"])[:1]
 
 
 def check_fig8(cells, names, epsilon, *, trials):
@@ -77,8 +83,8 @@ def check_fig8(cells, names, epsilon, *, trials):
     return board
 
 
-def shown_fig8(board, cells, names):
-    """Return the comparisons at a budget of 4 as a table for the page."""
+def shown_fig8(board, cells, names, epsilon):
+    """Return the comparisons at a budget of 4, and that of the dummy gradient, as a table for the page."""
     verdicts = {(row.series, row.x): paper_values.SAID[row.verdict] for row in board.table().itertuples()}
     lines = [
         {
@@ -91,7 +97,8 @@ def shown_fig8(board, cells, names):
             "without sampling noise": row["limit"],
             "verdict": verdicts[f"{series}: {row['name']}", row["epsilon"]],
         }
-        for series, row, _, value in compared_fig8(cells, names, [4])
+        for series, row, _, value in compared_fig8(cells, names, epsilon)
+        if row["epsilon"] == 4 or row["adversary"] == "dummy"
     ]
     return pd.DataFrame(lines)
 
@@ -148,9 +155,26 @@ def rows_table3(runs, measurements):
     return pd.DataFrame(rows).astype({"theory, paper": float, "measured, paper": float})
 
 
-def check_table3(shown, *, delta):
-    """Compare Table 3: the theory and the required clients with the printed numbers, the measurement with its expectation."""
+def readings_table3(shown, measurements):
+    """Return for each thing that a printed measurement may be whether the six agree with their expectations.
+
+    They are judged by their sum, because a single one scatters as widely as it is large.
+    """
+    apart = abs((shown["measured, paper"] - shown["its expectation"]).sum()) - 0.005 * len(shown)  # all rounded the same way
+    error = ((shown["its sd"] ** 2).sum() * measurements) ** 0.5
+    return {
+        what: bool(apart <= 5 * error / n**0.5) for what, n in (("a single measurement", 1), ("the mean of ten measurements", 10))
+    }
+
+
+def check_table3(shown, *, delta, trials, measurements):
+    """Compare Table 3: the theory and the required clients with the printed numbers, the measurement with its expectation.
+
+    The paper leaves open what its measurements are. They are compared under both readings, if this run has all six.
+    """
     board = paper_values.Scoreboard("ldp_sgd/table3", how="closed form")
+    same = trials == 1_000 and shown["measured, paper"].notna().sum() == 6
+    readings = readings_table3(shown.dropna(subset="measured, paper"), measurements)
     for row in shown.dropna(subset="theory, paper").to_dict("records") if delta == 1e-6 else ():
         e, n, theory = row["ε₀"], row["n"], row["theory, paper"]
         board.add(
@@ -169,7 +193,11 @@ def check_table3(shown, *, delta):
             row["its sd"],
             exact=row["its expectation"],
             how="drawn from the law",
-            note="Not held against the paper: its number scatters as much as ours, and five deviations would pass all it prints.",
+            kind="printed number" if same else None,
+            published=row["measured, paper"] if same else None,
+            published_error=0.005,
+            readings=readings,
+            note="All six are judged together, because one alone scatters as widely as it is large.",
         )
     for e in (1, 2, 4):
         printed = paper_values.lookup("ldp_sgd", "table3", "required_clients", f"eps0={e}")

@@ -17,7 +17,7 @@ from .figures import PAPERS, items, short
 
 MAIN = ("ldp_auditor/grr_tight", "ldp_auditor/blh_worst", "ldp_auditor/oue_plateau", "ldp_auditor/falls_with_k", "ldp_auditor/gm_worst",
         "ldp_auditor/below_composition", "ldp_auditor/rsfd_grr_tightest", "ldp_auditor/guess_sees_fault",
-        "refinement/orders_lower", "refinement/two_orders", "refinement/alh_dominates", "refinement/rate_follows_formula",
+        "refinement/orders_lower", "refinement/ass_two_orders", "refinement/alh_less_success", "refinement/rate_follows_formula",
         "refinement/adaptive_objective",
         "kv_auditor/record_tighter", "kv_auditor/fewer_keys_less", "kv_auditor/grr_mostly_first", "kv_auditor/oue_above_guess",
         "rad/exact_below_worst", "rad/success_beyond_record", "rad/advantage_within_record", "rad/better_than_ldp_auditor",

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from .paper_values import AGREES, COLUMNS, SIGN, STAND_IN
+from .paper_values import AGREES, COLUMNS, DEFINED, SAID, SIGN, STAND_IN, UNDECIDED
 from .paper_values import items as items
 
 PAPERS = {"ldp_auditor": "LDP-Auditor", "refinement": "Attack-aware refinement", "kv_auditor": "KV-Auditor",
@@ -70,11 +70,12 @@ def furthest(rows: pd.DataFrame) -> tuple[int, float]:
 def counted(rows: pd.DataFrame) -> dict[str, int]:
     """Return how many numbers agree with the paper (`printed`) and with the authors' code (`code`), and how many `differ`.
 
-    A sign is no number.
+    Numbers that are `undecided`, that stand next to `other data`, or that follow `by definition` count neither way. A sign is no number.
     """
     rows = rows[rows["kind"] != SIGN]
     n = rows["verdict"].value_counts()
     differ = rows["verdict"].isin(("differs", "differs-explained"))
     found = {"printed": n.get("reproduced", 0), "code": n.get(AGREES, 0), "differ": differ.sum()}
+    found |= {SAID[word]: n.get(word, 0) for word in (UNDECIDED, DEFINED, "other-data")}
     printed = differ & rows["published"].notna() & (rows["kind"] != STAND_IN)
     return {name: int(value) for name, value in (found | {"printed differ": printed.sum()}).items()}

@@ -79,7 +79,7 @@ def trust(project: execute.Project) -> str:
     """Return which comparison noticed each exact distribution that was changed on purpose: counts, and a list of all of them."""
     path = project.root / MUTANTS
     if not path.exists():
-        return "No law has been broken yet: run `python -m ldpbook mutants --save`."
+        return "No exact distribution has been changed yet: run `python -m ldpbook mutants --save`."
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     made, by = json.loads(path.with_suffix(".json").read_text()), rows["witness"].replace("", "nothing").value_counts()
     said = ", ".join(f"{word}: {n}" for word, n in by.items())
@@ -88,9 +88,9 @@ def trust(project: execute.Project) -> str:
         numbers = [f"{float(x):.4g}" if x else "" for x in (row.run, row.against)]
         law, page = f"`{row.law.removeprefix('ldpkit.')}`", f"[{row.page}](/book/{row.page}.ipynb)"
         lines.append((law, f"`{row.change}`", page, f"{row.witness}: {row.at}", *numbers))
-    head = ("law", "change", "page", "noticed by", "found", "held against")
+    head = ("exact distribution", "change", "page", "noticed by", "found", "compared with")
     return (
-        f"{len(rows)} laws, {rows['page'].nunique()} pages. Noticed by {said}. The rows were made law by law, the last on {made['date']},"
+        f"{len(rows)} exact distributions and rates, {rows['page'].nunique()} pages. Noticed by {said}. One row was made after the other, the last on {made['date']},"
         f" in {rows['seconds'].astype(float).sum() / 60:.0f} minutes of a shared machine; `{made['command']}` makes all of them again:"
         f" {{download}}`mutants.csv </{MUTANTS}>`.\n\n````{{dropdown}} **All of them**\n"
         f"{figures.listed((8, 4, 4, 8, 3, 3), head, lines, ':class: claims')}\n````"

@@ -9,7 +9,7 @@ import functools
 import math
 import numbers
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,18 @@ __all__ = [
     "HOW",
     "KINDS",
     "AGREES",
+    "UNDECIDED",
+    "DEFINED",
 ]
 
 AGREES = "agrees with the authors' code"
+UNDECIDED, DEFINED = "undecided", "by definition"
 VERDICTS = (
-    "reproduced", AGREES, "differs-explained", "differs", "other-data", "no-published-value",
+    "reproduced", AGREES, "differs-explained", "differs", UNDECIDED, DEFINED, "other-data", "no-published-value",
 )  # fmt: skip
+"""Verdicts on a number. `UNDECIDED`: the paper can be read in two ways, and the number agrees under one of them only. `DEFINED`: the
+published number follows from a definition, so that no run could contradict it. Both count neither as agreement nor as difference.
+"""
 SAID = {word: word for word in VERDICTS} | {
     "differs-explained": "differs, explained",
     "other-data": "other data",
@@ -77,6 +83,8 @@ def verdict(
     chance: float = math.nan,
     how: str = REAL,
     kind: str = PRINTED,
+    readings: Mapping[str, bool] | None = None,
+    definition: bool = False,
 ) -> str:
     """Judge one number.
 
@@ -100,6 +108,10 @@ def verdict(
         agree with `exact`, the exact value agrees with the authors' code.
     kind : str
         One of `KINDS`.
+    readings : mapping, optional
+        Possible meanings of the published number, if the paper leaves it open, and for each whether the values agree.
+    definition : bool
+        Whether the published number follows from a definition, so that no run could contradict it.
 
     Returns
     -------
@@ -130,12 +142,16 @@ def verdict(
         return AGREES if code and exact is not None else "no-published-value"
     if kind == STAND_IN:
         return "other-data"
+    if readings and len({*readings.values()}) > 1:
+        return UNDECIDED
     found, noise = (reproduced, _AGREE * se) if exact is None else (exact, 0.0)
     if kind == SIGN:  # a sign must exceed the noise
         found += noise if relation == "<=" else -noise
-    if gap(found, published, relation) <= half_width(se, published_error, exact, kind):
-        return AGREES if code else "reproduced"
-    return explained
+    if not (
+        all(readings.values()) if readings else gap(found, published, relation) <= half_width(se, published_error, exact, kind)
+    ):
+        return explained
+    return DEFINED if definition else AGREES if code else "reproduced"
 
 
 def half_width(se: float, error: float, exact: float | None, kind: str) -> float:
@@ -212,6 +228,14 @@ def _kinds(paper: str) -> dict[float, list[str]]:
     return {value: list(rows.unique()) for value, rows in kinds}
 
 
+@functools.cache
+def _stated(paper: str) -> dict[float, int]:
+    """Return how often the text of a paper states each number."""
+    table = load(paper)
+    told = table[table["source"].str.split().str[0].map(_SOURCES).isin((WORDS, SIGN))]
+    return {float(value): int(n) for value, n in pd.to_numeric(told["value"], errors="coerce").value_counts().items()}
+
+
 def items(root: Path | None = None) -> pd.DataFrame:
     """Return the list of figures and tables that the book regenerates (``item``, ``title``, and the ``page`` of each)."""
     return pd.read_csv((root or paths.ROOT) / "data" / "items.csv")
@@ -276,6 +300,8 @@ class Scoreboard:
         how: str | None = None,
         kind: str | None = None,
         setting: str = "",
+        readings: Mapping[str, bool] | None = None,
+        definition: bool = False,
     ) -> None:
         """Record one comparison for a `series` and a place `x`; the other parameters are those of `verdict`.
 
@@ -285,7 +311,7 @@ class Scoreboard:
             One of `HOW`, if it differs from the board's.
         kind : str, optional
             One of `KINDS`. By default it follows from the source of the published number, or is an own stand-in if there is no
-            such number.
+            such number. A statement in words is one comparison, that of the cell which deviates furthest from it.
         setting : str
             A fitted or assumed setting. It is shown with the note, but explains no difference.
 
@@ -293,21 +319,33 @@ class Scoreboard:
         ------
         ValueError
             If it is not stated how the number was made. If the published number is not one of the paper, or its source leaves
-            open what it is. If data are replaced and no note names the replacement. If the tolerance exceeds half the published
+            open what it is. If a number is compared more often than the text of the paper states it. If data are replaced and no note names the replacement. If the tolerance exceeds half the published
             value, because then nothing is compared.
         """
         how = checks.one_of("how", self.how if how is None else how, HOW)
         kind = self._kind(published, kind, note)
         found = verdict(
             reproduced, se, published=published, published_error=published_error, exact=exact,
-            relation=relation, note=note, chance=chance, how=how, kind=kind,
+            relation=relation, note=note, chance=chance, how=how, kind=kind, readings=readings, definition=definition,
         )  # fmt: skip
+        if found == UNDECIDED:
+            said = (
+                f"it {'agrees' if agrees else 'differs'} if the printed number is {what}"
+                for what, agrees in (readings or {}).items()
+            )
+            note = " ".join(filter(None, (note, f"Open in the paper: {', '.join(said)}.")))
         slack = None if published is None else half_width(se, published_error, exact, kind)
         if published is not None and slack is not None and kind != STAND_IN:
             checks.need(
                 slack <= abs(published) / 2,
                 f"{self.item}, {series}, {x}: a half-width of {slack:g} compares nothing with"
                 f" {relation} {published:g}, as it exceeds half of it",
+            )
+        if kind in (WORDS, SIGN):
+            before = sum((row[3], row[-1]) == (published, kind) for row in self.rows)
+            checks.need(
+                before < _stated(self.item.partition("/")[0]).get(float(published or 0), 0),
+                f"{self.item}, {series}, {x}: the text states {published:g} once for all cells, so that only its furthest cell is compared",
             )
         self.rows.append(
             (

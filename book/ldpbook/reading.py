@@ -38,7 +38,7 @@ SHADES = {
     "agree": "agrees with the paper",
     "other": "not printed; agrees with exact values or the authors' code",
     "differ": "differs, explained",
-    "none": "nothing to compare it with",
+    "none": "neither: undecided, other data, or nothing to compare it with",
 }
 """Parts of a bar in their order, each with its meaning."""
 _PANEL = re.compile(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="([^"]+)"')

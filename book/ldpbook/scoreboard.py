@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from . import errata, figures, states, wording
-from .paper_values import AGREES, SIGN, WORDS
+from .paper_values import AGREES, DEFINED, SIGN, UNDECIDED, WORDS
 
 CODED = ("item", "series", "protocol", "verdict", "note", "relation", "how", "kind")
 NUMBERS = ("x", "published", "published_error", "reproduced", "reproduced_se", "exact")
@@ -24,7 +24,7 @@ _MEASURES = {"LDP", "DP", "GDP", "RAD", "ReRo", "TV", "ASR", "MSE", "EPG", "TPR"
              "LSTM"}  # fmt: skip
 _CURVE = 12  # a series of more points than this is shown as one row
 _MARK = {"reproduced": "✓ reproduced", "holds": "· statement holds", AGREES: f"≈ {AGREES}", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
-         "other-data": "◇ on other data", "no-published-value": "· not printed"}  # fmt: skip
+         UNDECIDED: f"? {UNDECIDED}", DEFINED: f"· {DEFINED}", "other-data": "◇ on other data", "no-published-value": "· not printed"}  # fmt: skip
 
 
 def _number(x: str | float, digits: int = 4) -> str:
@@ -120,7 +120,7 @@ def page(root: Path, path: Path) -> str:
         parts += [f"## {figures.PAPERS[paper]}", f"{len(group)} items, {len(ours):,} comparisons{_counted(ours)}."]
         parts += [_item(root, item, board[board["item"] == item.item]) for item in group.itertuples()]
     crossed = [(how, kind, _counted(rows).removeprefix("; ")) for (how, kind), rows in board.groupby(["how", "kind"])]
-    table = figures.listed((4, 4, 7), ("how", "held against", "verdicts"), crossed)
+    table = figures.listed((4, 4, 7), ("how", "compared with", "verdicts"), crossed)
     parts += ["## By how and kind", f"````{{dropdown}} How many of each, and how they ended\n\n{table}\n\n````"]
     return "\n\n".join(parts)
 

@@ -19,7 +19,6 @@ from .execute import Project
 from .paper_values import CURVE, PRINTED, SIGN, WORDS
 
 _VERBS = {PRINTED: "print", CURVE: "draw", WORDS: "state"}
-_UNCOUNTED = {"other-data", "no-published-value"}
 _COUNTED = re.compile(r"^[\d,]+ of [\d,]+ \w+ \w+")
 _CITED = re.compile(r" \[([a-z-]+-\d+)\]")
 
@@ -87,6 +86,11 @@ def against_exact(rows: pd.DataFrame) -> str:
         return f"{simulated:,} value{'s' * (simulated > 1)} within {max(0.1, math.ceil(10 * deviation) / 10):.1f} standard errors of the exact expectation"
     if exact:
         return f"{exact:,} value{'s' * (exact > 1)} computed exactly"
+    other = int(rows.loc[rows["verdict"] == "other-data", "published"].nunique())
+    parts = [f"{other:,} number{'s' * (other > 1)} of other data than ours"] * bool(other)
+    parts += [f"{n:,} follow{'s' * (n == 1)} from a definition" for n in [figures.counted(rows)["by definition"]] if n]
+    if parts:
+        return ", and ".join(parts)
     closed = int((rows["how"] == "closed form").sum()) if "how" in rows else 0
     return f"{closed:,} values computed from closed forms" if closed else "nothing to compare with"
 
@@ -96,21 +100,20 @@ def numbers(rows: pd.DataFrame) -> str:
     if rows.empty:
         return ""
     rows = rows[rows["kind"] != SIGN]
-    n, found = figures.counted(rows), rows["verdict"].value_counts()
-    others = found[~found.index.isin({*figures.COUNTED, *_UNCOUNTED})]  # they neither agree nor differ
-    open_ones = "".join(f", {count:,} {'is' if count == 1 else 'are'} {word}" for word, count in others.items())
+    n = figures.counted(rows)
+    undecided = f", {n['undecided']:,} {'is' if n['undecided'] == 1 else 'are'} undecided" if n["undecided"] else ""
     several = rows["item"].str.split("/").str[0].nunique() > 1
-    kinds = {*rows.loc[~rows["verdict"].isin(_UNCOUNTED), "kind"]}
+    kinds = {*rows.loc[rows["verdict"].isin(figures.COUNTED), "kind"]}
     *most, last = [verb + "s" * (not several) for kind, verb in _VERBS.items() if kind in kinds] or [""]
     paper = f"what the paper{'s' * several} {', '.join(most)}{' or ' * bool(most)}{last}"
     printed, code = n["printed"] + n["printed differ"], n["code"] + n["differ"] - n["printed differ"]
     sides = [side for side in ((n["code"], code, "the authors' code"), (n["printed"], printed, paper)) if side[1]]
     if not sides:
-        return f"no printed number is compared; {against_exact(rows)}{open_ones}"
+        return f"no printed number is compared; {against_exact(rows)}{undecided}"
     told = f"{n['printed'] + n['code']:,} of {printed + code:,} numbers agree"
     if len(sides) == 1:
-        return f"{told} with {sides[0][2]}{open_ones}"
-    return f"{told}: {', '.join(f'{_share(*side[:2])} with {side[2]}' for side in sides)}{open_ones}"
+        return f"{told} with {sides[0][2]}{undecided}"
+    return f"{told}: {', '.join(f'{_share(*side[:2])} with {side[2]}' for side in sides)}{undecided}"
 
 
 def _differences(root: Path, claims: pd.DataFrame, items: Collection[str]) -> tuple[Difference, ...]:

@@ -61,7 +61,7 @@ BOARD = {
     "note": "what explains a difference, or was assumed",
     "relation": "how ours should stand to the published value",
     "how": "how our number was made",
-    "kind": "what it is held against",
+    "kind": "what it is compared with",
 }
 README = """\
 {title}: figures, data and notebooks

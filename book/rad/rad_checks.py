@@ -14,11 +14,11 @@ from gaussian_accounting import gaussian_epsilon, gaussian_sigma
 from ldpbook import paper_values, plots
 from ldpkit import stats
 from ldpkit.attacks.base import success_rate
-from ldpkit.attacks.reconstruct import finite_distribution, rad_exact
+from ldpkit.attacks.reconstruct import attack_value, finite_distribution, rad_exact
 from ldpkit.auditors import calibrate
 from ldpkit.auditors.rad import PROTOCOLS, rad_audit, rad_uniform
 from ldpkit.auditors.rad_bounds import rero_eq3, tradeoff_laplace
-from ldpkit.mechanisms import ASS, OUE, FloorSS
+from ldpkit.mechanisms import ASS, GRR, OUE, FloorSS
 from ldpkit.rng import generator
 
 OTHER = "Other data: the paper's census and hospital records cannot be passed on."
@@ -33,7 +33,7 @@ COMPARED = {
 
 
 def check_table1(table):
-    """Show the successes of Table 1 next to ours, which concern other people."""
+    """Show the successes of Table 1 next to ours, which concern other people, and its advantages next to their definition."""
     board = paper_values.Scoreboard("rad/table1", how="stored run")
     for (data, sensitive), paper in COMPARED.items():
         runs = table[(table["data"] == data) & (table["sensitive"] == sensitive)]["rero"]
@@ -46,6 +46,21 @@ def check_table1(table):
             published_error=0.005,
             kind="own stand-in",
             note=OTHER,
+        )
+    law = finite_distribution(GRR(4, 1.0))
+    # the side knowledge decides the guess, no output does
+    blind = np.broadcast_to(np.eye(4)[[0, 0, 2, 2], :, None], (4, *law.shape))
+    _, advantage = attack_value(blind, law, np.full(4, 0.25), side=range(4))
+    for paper in ("Census", "Texas"):
+        board.add(
+            f"RAD, {paper}",
+            "every run",
+            round(advantage, 12),
+            published=paper_values.lookup("rad", "table1", "RAD", paper),
+            how="closed form",
+            kind="printed number",
+            definition=True,
+            note="A guess that ignores the output has no advantage, whatever the data.",
         )
     return board
 
@@ -188,8 +203,15 @@ def check_fig4(table, priors, *, runs):
         least, said = table[table["eta"] == 100]["exact_rero"].min(), paper_values.lookup("rad", "fig4_text", "ReRo")
         rounding = {"published_error": 1e-12}  # rounding error of a sum of a hundred numbers
         board.add(
-            "ReRo at eta = 100", "every epsilon", least, published=said, how="closed form", kind="claim in words", **rounding
-        )
+            "ReRo at eta = 100",
+            "every epsilon",
+            least,
+            published=said,
+            how="closed form",
+            kind="claim in words",
+            definition=True,
+            **rounding,
+        )  # every guess is a success
     board.add(
         "eta of the largest RAD, of those plotted",
         "eta",

@@ -51,11 +51,6 @@ def more_knowledge_more_excess(mnist):
     return pd.concat(steps, names=[None, "sigma"])
 
 
-def success_above_advantage(mnist):
-    cells = pd.MultiIndex.from_arrays(["knows " + mnist["knows"], mnist["σ"]], names=[None, "sigma"])
-    return (mnist["rero"] - mnist["posterior"]).set_axis(cells)
-
-
 # Figure 4: `laplace`
 
 

@@ -15,24 +15,9 @@ def along(table, key):
     return table.sort_index(level=[other, key]).groupby(level=other)
 
 
-def classical_without_k(mse):
-    names = ["SUE", "OUE", "BLH", "OLH", "SHE", "THE"]
-    groups = mse[names].groupby(level="epsilon")
-    return (groups.max() / groups.min() - 1).stack()
-
-
 def error_follows_formula(adult):
     rows = adult.set_index(["protocol", "epsilon"])
     return pd.DataFrame({"value": (rows["mse"] / rows["law_mse"] - 1).abs(), "se": rows["mse_sd"] / 10 / rows["law_mse"]})
-
-
-def dominates(family, new, old):
-    """Return the additional variance in orders of magnitude, or infinity where the success rate is no lower.
-
-    The columns of `family` are pairs (measure, mechanism).
-    """
-    orders = np.log10(family["mse", new] / family["mse", old])
-    return orders.where(family["asr", new] <= family["asr", old] * (1 + 1e-9), np.inf)
 
 
 def of(poison, column):

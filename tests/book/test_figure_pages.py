@@ -3,6 +3,7 @@
 import ast
 import io
 import json
+import math
 import re
 
 import numpy as np
@@ -111,9 +112,14 @@ def test_numbers_are_counted_by_what_they_were_compared_with():
     assert states.numbers(ROWS[:1]) == "1 of 1 numbers agree with what the paper prints"
     signs = pd.concat([ROWS, *[ROWS[:1].assign(kind="sign or order")] * 9])
     assert states.numbers(signs) == told  # a sign is a statement
-    open_ones = ROWS.assign(verdict=["reproduced", "undecided", "undecided", "no-published-value"])
-    assert states.numbers(open_ones).startswith("1 of 1 numbers agree with what the paper prints")
-    assert states.numbers(open_ones).endswith(", 2 are undecided")
+    neither = ROWS.assign(verdict=["reproduced", "undecided", "by definition", "other-data"])
+    assert (
+        states.numbers(neither) == "1 of 1 numbers agree with what the paper prints, 1 is undecided"
+    )
+    beside = ROWS[:2].assign(verdict=["by definition", "other-data"], exact=math.nan)
+    assert states.numbers(beside).endswith(
+        "; 1 number of other data than ours, and 1 follows from a definition"
+    )
     nothing = ROWS.assign(verdict="no-published-value")
     assert (
         states.numbers(nothing)
@@ -209,7 +215,7 @@ def test_every_conclusion_of_the_release_that_differs_has_a_reason(tmp_path):
         tiles = [states.of_items(tmp_path, [item]) for item in own["item"]]
         assert {each for tile in tiles for each in tile.differences} == {*found.differences}, page
     assert wrong == []
-    known = {*said["id"], *(entry.name for entry in errata.entries(ROOT))}
+    known = {*claims.ledger(ROOT)["id"], *(entry.name for entry in errata.entries(ROOT))}
     why = yaml.safe_load((BOOK / "figures.yml").read_text())["why"]
     assert [name for name in why if name not in known] == []
     cited = {name for text in why.values() for name in re.findall(r"\[([a-z-]+-\d+)\]", text)}

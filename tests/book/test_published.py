@@ -3,12 +3,15 @@
 import math
 from types import SimpleNamespace
 
+import kv_checks
 import pandas as pd
 import pytest
+import sgd_checks
 from ldp_checks import compare_statement as compare
 
 from ldpbook import figures, paper_values, plots
 from ldpbook.paper_values import AGREES, COLUMNS, HOW, KINDS, VERDICTS, Scoreboard, items, lookup
+from ldpkit.auditors import audit_shuffle
 
 _ = None
 CASES = [  # reproduced, its error, published, its half-width, exact, more, verdict
@@ -67,6 +70,15 @@ CASES = [  # reproduced, its error, published, its half-width, exact, more, verd
     (1.0, 0.1, 1.51, _, _, {"note": "rounding"}, "differs-explained"),
     (1.0, 0.1, 1.49, _, _, {"note": "rounding"}, "reproduced"),
     (1.0, 0.1, 1.0, _, 1.6, {"note": "rounding"}, "differs"),
+    # a number that the paper leaves open: undecided unless every reading says the same
+    (1.0, 0.1, 9.0, _, 1.0, {"readings": {"a": True, "b": False}}, "undecided"),
+    (1.0, 0.1, 9.0, _, 1.0, {"readings": {"a": True, "b": True}}, "reproduced"),
+    (1.0, 0.1, 9.0, _, 1.0, {"readings": {"a": False, "b": False}}, "differs"),
+    (1.0, 0.1, 9.0, _, 1.6, {"readings": {"a": True, "b": False}}, "differs"),
+    (1.0, 0.1, _, _, 1.0, {"readings": {"a": True, "b": False}}, "no-published-value"),
+    # a definition excuses no number that misses it
+    (1.0, 0.0, 1.0, _, _, {"definition": True}, "by definition"),
+    (1.0, 0.0, 1.1, _, _, {"definition": True}, "differs"),
     # one rare event is judged by its probability
     (1.0, 0.1, _, _, 9.0, {"chance": 1e-3}, "no-published-value"),
     # nothing computed, or nothing to compare it with
@@ -137,6 +149,52 @@ def test_a_row_that_compares_nothing_is_refused():
         board.add("a", 1, 0.1, published_error=0.1, **zero)
 
 
+def test_a_statement_about_many_cells_counts_once():
+    board = Scoreboard("kv_auditor/table4", how="closed form")
+    trend = {
+        "published": 0.0,
+        "kind": "sign or order",
+        "relation": ">=",
+    }  # the text says so of four figures and tables
+    for cell in range(4):
+        board.add(f"cell {cell}", 1, 0.1, **trend)
+    with pytest.raises(ValueError, match="only its furthest cell"):
+        board.add("cell 4", 1, 0.1, **trend)
+    budgets = [0.1, 0.2]
+    four = [
+        (e, f"c={c}", c, e * (1 - 0.5**c) - (c == 3) * 0.1, 1.0)
+        for e in budgets
+        for c in range(1, 6)
+    ]
+    four = pd.DataFrame(four, columns=["epsilon", "series", "round", "limit", "sd"]).assign(
+        mean=1.0, runs=2
+    )
+    board, _ = kv_checks.check_table4(four, {"ownership": 0.5, "rounds": 5})
+    said = board.table().dropna(subset="published")[["x", "verdict"]].values.tolist()
+    assert said == [
+        [0.1, "differs"],
+        [0.1, "reproduced"],
+    ]  # one sentence on rises, with its smallest, and one on the last round
+
+
+def test_measurements_that_the_paper_leaves_open_are_compared_and_undecided():
+    cells = ((1, 432), (1, 1000), (2, 974), (2, 1000), (4, 6454), (4, 10_000))
+    runs = {(e, n): [audit_shuffle(e, n, trials=500)] * 10 for e, n in cells}
+    shown = sgd_checks.rows_table3(runs, 10)
+    given = {"delta": 1e-6, "trials": 1_000, "measurements": 10}
+    found = figures.counted(sgd_checks.check_table3(shown, **given).table())
+    assert (found["printed"], found["undecided"], found["printed differ"]) == (8, 6, 1)
+    board = sgd_checks.check_table3(shown, **given).table()
+    note = board[board["verdict"] == "undecided"]["note"].iloc[0]
+    assert "agrees if the printed number is a single measurement" in note
+    assert "differs if the printed number is the mean of ten measurements" in note
+    for apart, agrees in ((0.0, True), (0.5, False)):  # from their expectation, under both readings
+        printed = shown.assign(**{"measured, paper": shown["its expectation"] + apart})
+        assert {*sgd_checks.readings_table3(printed, 10).values()} == {agrees}
+    elsewhere = sgd_checks.check_table3(shown, **given | {"trials": 200}).table()
+    assert "undecided" not in set(elsewhere["verdict"])
+
+
 def test_every_published_number_has_a_source_that_says_what_it_is():
     for paper in items()["item"].str.partition("/")[0].unique():
         kinds = paper_values._kinds(paper)
@@ -152,6 +210,9 @@ def loose(monkeypatch):
     """Let every number be one of the paper's words: these tests are about something else."""
     words = SimpleNamespace(get=lambda value, default: ["claim in words"])
     monkeypatch.setattr(paper_values, "_kinds", lambda paper: words)
+    monkeypatch.setattr(
+        paper_values, "_stated", lambda paper: SimpleNamespace(get=lambda value, default: math.inf)
+    )
 
 
 def test_publishing_counts_the_verdicts_and_writes_only_in_a_build(tmp_path, monkeypatch, loose):

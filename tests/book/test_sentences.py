@@ -10,6 +10,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import rel_entr
 from scipy.stats import norm
 
+from ldpkit import curve
 from ldpkit.mechanisms import AGM, GM, RAPPOR, FaultyUE
 
 
@@ -75,3 +76,27 @@ def test_the_history_adds_up_what_deployments_promise():
         assert words in page
         digits = re.search(r"[\d,]*\d(\.\d+)?", words).group().replace(",", "")
         assert round(number, len(digits.partition(".")[2])) == float(digits), words
+
+
+def test_a_leak_of_one_value_in_10_000_breaks_gaussian_privacy_unless_the_other_input_shares_it():
+    allowed = norm.cdf(
+        norm.ppf(1e-4) - 2
+    )  # the point of the trade-off curve of N(0, 1) against N(2, 1)
+    delta = norm.cdf(1 - 10 / 2) - math.exp(10) * norm.cdf(-1 - 10 / 2)
+    glued = run("curves", "rare-rate", np=np, curve=curve)
+    assert (
+        glued
+        == {"rare-delta": f"{1e6 * delta:.1f}", "rare-rate": f"{1e9 * allowed:.1f}"}
+        == {"rare-delta": "9.9", "rare-rate": "5.4"}
+    )
+    words = " ".join(" ".join(cells("curves")).split())
+    assert "may publish one value in 10,000 under $\\mu = 2$, if its other input" in words
+
+
+def test_the_limit_of_hashing_to_one_bit_is_above_the_logarithm_of_two():
+    for k, limit in ((25, "0.736"), (200, "0.698")):
+        glued = run("ldp_auditor/fig1", '"limit-BLH"', k=k)
+        assert (
+            glued == {"limit-BLH": f"{math.log(2 * (k - 1) / (k - 2)):.3f}"} == {"limit-BLH": limit}
+        )
+    assert "= 0.69" not in " ".join(cells("ldp_auditor/fig1"))
