@@ -7,7 +7,7 @@ from ldpbook import paper_values
 from ldpkit.auditors.shuffle import least_clients
 
 
-def check_fig3(reversals):
+def check_fig3(reversals, *, draws):
     """Compare Figure 3: the shares of reports that point away from the gradient, which do not depend on the dimension."""
     board = paper_values.Scoreboard("ldp_sgd/fig3", how="real reports")
     for row in reversals.assign(first=~reversals.duplicated("epsilon")).to_dict("records"):
@@ -18,7 +18,7 @@ def check_fig3(reversals):
             f"sign reversal, d={row['d']}",
             e,
             row["turned"],
-            row["se"],
+            (exact * (1 - exact) / draws) ** 0.5,
             published=paper,
             published_error=0.005 if e < 1 else 0.0005,
             exact=exact,

@@ -319,8 +319,8 @@ class Scoreboard:
         ------
         ValueError
             If it is not stated how the number was made. If the published number is not one of the paper, or its source leaves
-            open what it is. If a number is compared more often than the text of the paper states it. If data are replaced and no note names the replacement. If the tolerance exceeds half the published
-            value, because then nothing is compared.
+            open what it is. If a number is compared more often than the text of the paper states it. If data are replaced and no
+            note names the replacement. If the tolerance exceeds half the published value, because then nothing is compared.
         """
         how = checks.one_of("how", self.how if how is None else how, HOW)
         kind = self._kind(published, kind, note)

@@ -78,6 +78,12 @@ def test_the_pages_name_entries_that_stand():
     assert named and named - (set(ENTRIES) - WITHDRAWN) == set()
 
 
+def test_an_entry_quotes_the_condition_that_the_paper_states_elsewhere():
+    audits, benign = (" ".join(ENTRIES[name].split()) for name in ("rad-14", "ldp-sgd-9"))
+    assert "Section 6:" in audits and "Section 7.2:" in audits and "**Effect**: wording" in audits
+    assert "(caption of Figure 8" in benign and '"may" stands only in section 6.3' in benign
+
+
 def numbers(value):
     """Every number in a nested value."""
     if isinstance(value, str) or value is None:

@@ -12,6 +12,8 @@ import mutants
 import pytest
 import yaml
 
+from ldpbook import execute, hooks
+
 ROOT = Path(__file__).parents[2]
 NAMES = {
     "success", "guess_rates", "score_rates", "pair_distribution", "slot_distribution", "distribution",
@@ -67,6 +69,11 @@ def test_the_table_in_the_book_is_about_this_list_and_every_mutant_was_noticed_b
     words = {*mutants.WITNESSES, "printed number", "digitised curve", "claim in words"}
     assert {row["witness"] for row in rows} <= words
     assert all(int(row["red"]) > 0 and row["at"] for row in rows)
+
+
+def test_the_page_about_this_table_speaks_of_exact_distributions():
+    told = hooks.trust(execute.Project(mutants.ROOT)).partition("````")[0]
+    assert f"{len(mutants.mutants())} exact distributions and rates" in told and " law" not in told
 
 
 def test_a_page_turns_red_with_a_broken_law_and_is_green_without():
