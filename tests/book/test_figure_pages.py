@@ -14,7 +14,7 @@ from notebooks import ROOT, cells_of
 import ldpkit.attacks
 import ldpkit.auditors
 import ldpkit.mechanisms
-from ldpbook import reading
+from ldpbook import figures, lessons, reading
 from ldpbook.execute import Project
 from ldpkit import stats
 
@@ -116,12 +116,27 @@ def test_the_gallery_has_every_item_once(tmp_path):
     shown = reading.gallery(Project(tmp_path))
     assert shown.count("<li>") == 3 and shown.count('href="rad/fig1.html"') == 2
     assert shown.count("Which &amp; why?") == 1 and "<strong>Table 1</strong>" in shown
+    assert "<span>Two</span>" in shown  # no section asks a question about it
     parts = ("4 Figure 2,holds in part", 1), ("4,holds in part", 0), ("4,does not hold", 2)
     for said, tiles in parts:  # the place and the verdict of a claim
         row = f"page,place,verdict,differs\nrad/fig1,{said},the conclusion\n"
         (tmp_path / "_build" / "claims.csv").write_text(row)
         shown = reading.gallery(Project(tmp_path))
         assert shown.count("<b>A conclusion differs</b></small>") == tiles
+
+
+def test_every_tile_asks_a_question():
+    project = Project(ROOT)
+    later = [row for _, rows in figures.items(ROOT).groupby("page") for row in rows.itertuples()][:]
+    first = set(figures.items(ROOT).drop_duplicates("page")["item"])
+    asked = {
+        row.item: lessons.title(project, f"book/{row.page}")
+        if row.item in first
+        else reading.question(project, f"book/{row.page}", row.item)
+        for row in later
+    }
+    assert [item for item, words in asked.items() if not words.endswith("?")] == []
+    assert len(set(asked.values())) == len(asked)
 
 
 def test_a_tile_shows_one_panel_of_a_figure():
@@ -137,3 +152,32 @@ def test_a_tile_shows_one_panel_of_a_figure():
     for number, colour in ((1, (255, 0, 0)), (2, (0, 0, 255))):
         tile = reading.panel(svg.getvalue(), png.getvalue(), number)
         assert tile.size == reading.SIZE and tile.getpixel((160, 100)) == colour
+
+
+@pytest.mark.parametrize("size, seen", [(10, True), (3, False)])
+def test_a_tile_cuts_no_letter_and_shows_none_that_is_too_small(size, seen):
+    """Ticks and title of the panel are whole or gone; what stands at the edge of a crop is white."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
+    for axis in axes:
+        axis.plot([1, 2], [1e-4, 1], "w", label="a long name of a series")
+        axis.set_yscale("log")
+        axis.set_title("a title", fontsize=size)
+        axis.set_ylabel("a label that a tile has no place for")
+        axis.tick_params(labelsize=size)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center")
+    svg, png = io.StringIO(), io.BytesIO()
+    with plt.rc_context({"svg.fonttype": "path"}):
+        figure.savefig(svg, format="svg")
+    figure.savefig(png, format="png", dpi=200)
+    plt.close(figure)
+    for number in (1, 2):
+        tile = np.asarray(reading.panel(svg.getvalue(), png.getvalue(), number).convert("L"))
+        inked = np.argwhere(tile < 200)
+        (top, left), (_, right) = inked.min(axis=0), inked.max(axis=0)
+        spine = np.flatnonzero((tile < 100).sum(axis=0) > 100)[0]
+        assert (tile[:, : spine - 8] < 200).any() == seen  # labels of ticks, left of the axis
+        assert (tile[:25, spine + 5 :] < 200).any() == seen  # the title
+        assert left >= 1 and right <= 318
+        assert seen or top > 5
