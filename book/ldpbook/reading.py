@@ -57,7 +57,7 @@ SHADES = {
 _GROUP = r'\n( *)<g id="{}_\d+">(.*?)\n\1</g>'
 _PATH = re.compile(r'<path d="([^"]+)"')
 _TEXT = re.compile(
-    r'<g transform="translate\(([\d.-]+) ([\d.-]+)\)(?: rotate\(([\d.-]+)\))? scale\(([\d.]+)[^>]*>(?:\s*<defs>.*?</defs>)?((?:\s*<use[^>]*/>)+)',
+    r'<g [^>]*transform="translate\(([\d.-]+) ([\d.-]+)\)(?: rotate\(([\d.-]+)\))? scale\(([\d.]+)[^>]*>(?:\s*<defs>.*?</defs>)?((?:\s*<use[^>]*/>)+)',
     flags=re.S,
 )
 _LETTER = re.compile(r"<use[^>]*translate\(([\d.]+)")
@@ -238,12 +238,13 @@ def panel(svg: str, png: bytes, number: int) -> Image.Image:
         scale = picture.width / float(width[1])
         least = LETTERS * max((edges[2] - edges[0]) / SIZE[0], (edges[3] - edges[1]) / SIZE[1])
         cut = [corners for size, corners in _texts(svg) if size < least or not _within(edges, corners)]
-        for texts in legends:  # with the signs before the words
+        for texts in filter(None, legends):  # with the signs before the words
             x1, y1, x2, y2 = _ends(itertools.chain(*(corners for _, corners in texts)))
             cut.append([complex(x1 - 30, y1), complex(x2, y1), complex(x2, y2), complex(x1 - 30, y2)])
         for corners in cut:
             ImageDraw.Draw(picture).polygon([(scale * c.real, scale * c.imag) for c in corners], fill="white")
-        picture = picture.crop([max(0, round(edge * scale)) for edge in edges])
+        x1, y1, x2, y2 = (round(edge * scale) for edge in edges)
+        picture = picture.crop((max(0, x1), max(0, y1), min(x2, picture.width), min(y2, picture.height)))
     picture.thumbnail(SIZE)
     tile = Image.new("RGB", SIZE, "white")
     tile.paste(picture, ((SIZE[0] - picture.width) // 2, (SIZE[1] - picture.height) // 2))

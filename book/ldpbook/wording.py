@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 from docutils import nodes
@@ -138,7 +138,7 @@ def _first_uses(texts: Sequence[nodes.Text]) -> dict[tuple[int, int], str]:
             continue
         late, link = row is not None, _within(text, nodes.reference)
         for use in pattern().finditer(text):
-            quoted = link is not None and not link.astext().endswith(use.group())  # words within a link's text would change a title
+            quoted = link is not None and not link.astext().endswith(use.group())  # a title is not changed
             if not quoted and not _part_of_a_name(text, use) and (use[1] not in best or late < best[use[1]][0]):
                 best[use[1]] = late, index, use.start(), row or block
     wanted = {}
@@ -218,7 +218,7 @@ def numbers(text: str) -> Iterator[str]:
 class English(SearchEnglish):
     """Sphinx's English, with the book's own words and stems, and without the words that make a question."""
 
-    stopwords: ClassVar[set[str]] = SearchEnglish.stopwords | set(_QUESTION.split())
+    stopwords = SearchEnglish.stopwords.union(_QUESTION.split())
     js_splitter_code = (Path(__file__).parent / "search.js").read_text().replace("SPELLING_TABLE", json.dumps(SPELLING))
 
     def split(self, text: str) -> list[str]:

@@ -156,28 +156,31 @@ def test_a_tile_shows_one_panel_of_a_figure():
 
 @pytest.mark.parametrize("size, seen", [(10, True), (3, False)])
 def test_a_tile_cuts_no_letter_and_shows_none_that_is_too_small(size, seen):
-    """Ticks and title of the panel are whole or gone; what stands at the edge of a crop is white."""
+    """The label of a tick is red, and whole or gone; the legend is blue, the label of the axis is green, and both are gone."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
     for axis in axes:
-        axis.plot([1, 2], [1e-4, 1], "w", label="a long name of a series")
-        axis.set_yscale("log")
-        axis.set_title("a title", fontsize=size)
-        axis.set_ylabel("a label that a tile has no place for")
-        axis.tick_params(labelsize=size)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center")
+        axis.plot([1, 2], [1, 2], "w", label="a series")
+        axis.set_yticks([1.5], ["WWW"], fontsize=size, color="red")
+        axis.set_ylabel("an axis", color="lime", labelpad=30)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside upper center", labelcolor="blue"
+    )
     svg, png = io.StringIO(), io.BytesIO()
     with plt.rc_context({"svg.fonttype": "path"}):
         figure.savefig(svg, format="svg")
     figure.savefig(png, format="png", dpi=200)
     plt.close(figure)
     for number in (1, 2):
-        tile = np.asarray(reading.panel(svg.getvalue(), png.getvalue(), number).convert("L"))
-        inked = np.argwhere(tile < 200)
-        (top, left), (_, right) = inked.min(axis=0), inked.max(axis=0)
-        spine = np.flatnonzero((tile < 100).sum(axis=0) > 100)[0]
-        assert (tile[:, : spine - 8] < 200).any() == seen  # labels of ticks, left of the axis
-        assert (tile[:25, spine + 5 :] < 200).any() == seen  # the title
-        assert left >= 1 and right <= 318
-        assert seen or top > 5
+        tile = np.asarray(reading.panel(svg.getvalue(), png.getvalue(), number)).astype(int)
+        red, green, blue = (
+            2 * tile[:, :, i] - tile.sum(axis=2) + tile[:, :, i] > 150 for i in range(3)
+        )
+        assert not green.any() and not blue.any()
+        assert red.any() == seen
+        if seen:
+            (top, left), (bottom, right) = (
+                end(np.argwhere(red), axis=0) for end in (np.min, np.max)
+            )
+            assert (right - left) / (bottom - top) > 3.5  # three letters, each wider than high
