@@ -1,9 +1,14 @@
 /* A link to something folded opens the folds around it, and a table of clients has filters. */
 (() => {
+  const named = (fragment) => {
+    try {
+      return document.getElementById(decodeURIComponent(fragment));
+    } catch {
+      return null; // an address with a percent sign that encodes nothing
+    }
+  };
   const open = () => {
-    const target =
-      location.hash.length > 1 &&
-      document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = named(location.hash.slice(1));
     if (!target) return;
     const inside = target.matches("section, .cell") && target.querySelector(":scope > details");
     let fold = /** @type {HTMLDetailsElement} */ (inside || target.closest("details"));

@@ -1,11 +1,48 @@
-/* The contents on the left show the entry of the page at hand. The theme scrolls them to where they stood on the last page; a reader
-   who followed a link of the text would look at another chapter. This runs after the theme's scripts. */
+/* The contents of the book on the left and those of the page on the right, which the theme shows in a drawer where they have no room.
+   This script runs before the theme's scripts. */
+for (const [name, words] of [
+  ["primary", "Contents of the book"],
+  ["secondary", "Contents of this page"],
+]) {
+  const button = /** @type {HTMLElement} */ (document.querySelector(`.${name}-toggle`)),
+    contents = document.querySelector(`#pst-${name}-sidebar`),
+    drawer = /** @type {HTMLDialogElement} */ (
+      document.querySelector(`#pst-${name}-sidebar-modal`)
+    );
+  if (!button || !contents) continue;
+  button.title = drawer.ariaLabel = words;
+  button.removeAttribute("data-bs-toggle"); // the theme's tooltip would stay as long as the button has the focus
+  button.blur = () => {}; // the theme takes the focus from a pressed button, and a keyboard cannot press it again
+  contents.insertAdjacentHTML(
+    "afterbegin",
+    '<form method="dialog" class="close-drawer"><button>Close</button></form>',
+  );
+  drawer.addEventListener("click", (event) => {
+    const section = /** @type {Element} */ (event.target).closest("a[href^='#']");
+    if (section) drawer.close(); // it is on the page behind the drawer
+  });
+  document.addEventListener("DOMContentLoaded", () =>
+    button.addEventListener("click", () => reveal(drawer)),
+  );
+}
+
+/* Show the entry of the page at hand. The theme scrolls the contents to where they stood on the last page; a reader who followed a
+   link of the text would look at another chapter. The first line is whole. */
+function reveal(contents) {
+  const entries = [...contents.querySelectorAll(".bd-docs-nav :is(a, p)")].filter((entry) =>
+      entry.checkVisibility(),
+    ),
+    current = entries.filter((entry) => entry.matches(".current")).pop();
+  if (!current) return;
+  const place = (entry) => entry.getBoundingClientRect(),
+    frame = place(contents),
+    { top, bottom } = place(current);
+  if (top >= frame.top && bottom <= Math.min(frame.bottom, innerHeight)) return;
+  const first = entries.find((entry) => place(entry).top > top - contents.clientHeight / 4);
+  contents.scrollTop += place(first).top - frame.top;
+}
 document.addEventListener("DOMContentLoaded", () => {
-  const contents = document.querySelector("#pst-primary-sidebar"),
-    entry = [...document.querySelectorAll("#pst-primary-sidebar .bd-docs-nav a.current")].pop();
-  if (!entry) return;
-  const frame = contents.getBoundingClientRect(),
-    { top, bottom } = entry.getBoundingClientRect();
-  if (top < frame.top || bottom > Math.min(frame.bottom, innerHeight))
-    contents.scrollTop += top - frame.top - contents.clientHeight / 4;
+  const contents = document.querySelector("#pst-primary-sidebar");
+  if (!sessionStorage.getItem("sidebar-scroll-top")) contents.scrollTop = 0; // the theme scrolls too early
+  reveal(contents);
 });

@@ -266,7 +266,8 @@
         this.spec.kind === "bars"
           ? unique(rows.filter((r) => !claim(r) && r.x !== null).map((r) => r.x))
           : [];
-      this.series = this.numbered(rows.filter((r) => !claim(r)));
+      const names = unique(rows.filter((r) => !claim(r)).map((r) => r.series));
+      this.series = new Map(names.map((name, i) => [name, i])); // a sign of its own for each, as in the picture
       this.claims = unique(rows.filter(claim).map((r) => r.series));
       /** @type {any[]} */
       this.panels = unique(rows.map((r) => r.panel)).map((name) => {
@@ -287,23 +288,6 @@
       });
       this.rows = rows;
       this.explain();
-    }
-    /* Every series has a number; where panels show their own, it counts anew in each, as in the picture. */
-    numbered(rows) {
-      const found = new Map(),
-        panels = new Map();
-      for (const { panel, series } of rows)
-        panels.set(panel, (panels.get(panel) || new Set()).add(series));
-      for (const name of unique(rows.map((r) => r.series))) {
-        const rivals = this.spec.own
-          ? [...panels.values()].filter((p) => p.has(name)).flatMap((p) => [...p])
-          : [...found.keys()];
-        const taken = new Set(rivals.map((r) => found.get(r)));
-        let i = 0;
-        while (taken.has(i)) i++;
-        found.set(name, i);
-      }
-      return found;
     }
     get count() {
       return max(0, ...this.series.values()) + 1;

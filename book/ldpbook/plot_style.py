@@ -1,6 +1,5 @@
 """Choose how figures look: points by series and source, the legend, the scales of axes, and the numbers of tables."""
 
-import itertools
 import numbers
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -30,17 +29,13 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DASHES = ["--", ":", "-.", (0, (1, 3)), (0, (6, 1, 1, 1, 1, 1))]
 
 
-def looks(table: pd.DataFrame, own: bool, palette: str | None) -> dict[str, Look]:
-    """Return colour, marker and number of every series, and the dashes of claims; `own` numbers the series of each panel anew."""
-    claims, numbers = table["source"] == "claim", dict[str, int]()
-    for name, rows in table[~claims].groupby("series", sort=False):
-        rivals = table.loc[table["panel"].isin(rows["panel"]), "series"].unique() if own else list(numbers)
-        taken = {numbers[rival] for rival in rivals if rival in numbers}
-        numbers[name] = next(i for i in itertools.count() if i not in taken)
-    count = max(numbers.values(), default=0) + 1
-    colours = sns.color_palette(palette or COLOURS, count)
+def looks(table: pd.DataFrame, palette: str | None) -> dict[str, Look]:
+    """Return colour, marker and number of every series, and the dashes of claims; no two series of a figure look alike."""
+    claims = table["source"] == "claim"
+    names = table.loc[~claims, "series"].unique()
+    colours = sns.color_palette(palette or COLOURS, count := max(1, len(names)))
     looks: dict[str, Look] = {name: {"ls": _DASHES[i % 5]} for i, name in enumerate(table[claims]["series"].unique())}
-    for name, i in numbers.items():
+    for i, name in enumerate(names):
         looks.setdefault(name, {}).update(color=colours[i], marker=MARKERS[(i + i // 10) % 10], number=i, count=count)
     return looks
 

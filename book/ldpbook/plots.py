@@ -222,7 +222,7 @@ def figure(
     share : {"xy", "x", "y", ""}
         The scales that panels share.
     own : bool
-        Whether panels show different series. Then colours start anew in each panel, and each panel has a legend of its series.
+        Whether panels show different series. Then each panel has a legend of its series.
     palette : str, optional
         Name of one of seaborn's palettes, for series that have an order.
     error : str
@@ -256,7 +256,7 @@ def figure(
         if len(table)
         else pd.DataFrame([("nothing to draw at these parameters", "", "exact", *[math.nan] * 3)], columns=COLUMNS)
     )
-    looks = plot_style.looks(shown, own, palette)
+    looks = plot_style.looks(shown, palette)
     grid = sns.FacetGrid(
         shown,
         col="panel",

@@ -6,17 +6,21 @@ page with the heading of `EVIDENCE` gets a line of status below its answer, and 
 The gallery of the front page shows a picture of every figure and table, its question, and a bar of its verdicts.
 """
 
+import cmath
 import functools
 import html
 import io
+import itertools
+import json
+import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pandas as pd
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
-from PIL import Image
+from PIL import Image, ImageDraw
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -26,6 +30,7 @@ from .execute import Json, Project
 EVIDENCE = "does-it-agree-with-the-paper"
 """Identifier of the section of a page that holds all its evidence."""
 PROMPTS = {
+    "hide-cell": "The answer, computed",
     "parameters": "Parameters",
     "setup": "Computation",
     "first-figure": "Code and files of this figure",
@@ -34,6 +39,8 @@ PROMPTS = {
 }
 """Titles of the fold of a cell; the first of these tags that the cell has decides."""
 FOLDER, SIZE = "_thumbs", (320, 200)
+LETTERS = 7.4
+"""Height in pixels of the smallest letters that a tile shows."""
 SHADES = {
     "agree": "agrees with the paper",
     "other": "not printed; agrees with exact values or the authors' code",
@@ -41,7 +48,13 @@ SHADES = {
     "none": "neither: undecided, other data, or nothing to compare it with",
 }
 """Parts of a bar in their order, each with its meaning."""
-_PANEL = re.compile(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="([^"]+)"')
+_GROUP = r'\n( *)<g id="{}_\d+">(.*?)\n\1</g>'
+_PATH = re.compile(r'<path d="([^"]+)"')
+_TEXT = re.compile(
+    r'<g [^>]*transform="translate\(([\d.-]+) ([\d.-]+)\)(?: rotate\(([\d.-]+)\))? scale\(([\d.]+)[^>]*>(?:\s*<defs>.*?</defs>)?((?:\s*<use[^>]*/>)+)',
+    flags=re.S,
+)
+_LETTER = re.compile(r"<use[^>]*translate\(([\d.]+)")
 _WIDTH = re.compile(r'viewBox="0 0 ([\d.]+)')
 
 
@@ -72,8 +85,22 @@ def status(rows: pd.DataFrame, found: states.State, differs: str, to: Callable[[
     return f'{line} <a href="#{EVIDENCE}">Evidence</a>'
 
 
+def _named_folds(doctree: nodes.document) -> Iterator[tuple[nodes.Element, HideCodeCellNode]]:
+    """Give the fold of each cell a title that says what is folded, and yield the cells with their folds."""
+    for cell in provenance.code_cells(doctree):
+        for fold in cell.children[:1]:
+            if isinstance(fold, HideCodeCellNode):
+                tags = [name.removeprefix("tag_") for name in cell["classes"]]
+                shown = "figure" if any(cell.findall(nodes.figure)) else "" if len(cell.children) > 1 else "setup"
+                prompt = next(text for tag, text in PROMPTS.items() if tag in (*tags, shown, ""))
+                imports = prompt == PROMPTS["setup"] and fold.astext().lstrip().startswith(("import ", "from "))
+                fold["prompt_show"] = fold["prompt_hide"] = "Imports" if imports else prompt
+                yield cell, fold
+
+
 def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Move the parts of a page into the order of its readers."""
+    """Name the folds of a page, and move the parts of a page with an answer into the order of its readers."""
+    folded = list(_named_folds(doctree))
     top = next(doctree.findall(nodes.section), doctree)
     answer = next((n for n in top.children if isinstance(n, nodes.Element) and "answer" in n["classes"]), None)
     if answer is None:
@@ -81,19 +108,8 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     project, section, variant = Project.of(app), evidence(doctree), bool(app.config.ldpkit_variant)
     touching = [n for n in top.children if isinstance(n, nodes.raw) and "page-errata" in n.astext()]
     top.children = [n for n in top.children if n not in touching]
-    folded = [
-        (cell, fold)
-        for cell in provenance.code_cells(doctree)
-        for fold in cell.children[:1]
-        if isinstance(fold, HideCodeCellNode)
-    ]
     for cell, fold in folded:
-        tags = [name.removeprefix("tag_") for name in cell["classes"]]
-        shown = "figure" if any(cell.findall(nodes.figure)) else "" if len(cell.children) > 1 else "setup"
-        prompt = next(text for tag, text in PROMPTS.items() if tag in (*tags, shown, ""))
-        imports = prompt == PROMPTS["setup"] and fold.astext().lstrip().startswith(("import ", "from "))
-        fold["prompt_show"] = fold["prompt_hide"] = "Imports" if imports else prompt
-        if "first-figure" in tags:  # the code stands behind its figure, with the files
+        if "tag_first-figure" in cell["classes"]:  # the code stands behind its figure, with the files
             made = [n for n in cell.children if isinstance(n, nodes.raw) and "made-by" in n.astext()]
             cell.children = [n for n in cell.children if n is not fold and n not in made] + [fold]
             fold += made
@@ -131,19 +147,52 @@ class Drawing(SphinxDirective):
         ]
 
 
+def _texts(svg: str) -> list[tuple[float, list[complex]]]:
+    """Return the size and the corners of each text of a figure; matplotlib draws the letters as paths, below the words."""
+    found = []
+    for x, y, angle, scale, letters in _TEXT.findall(svg):
+        size, turn = 100 * float(scale), cmath.rect(1, math.radians(float(angle or 0)))
+        end = (float(max(_LETTER.findall(letters), key=float, default=0)) / 100 + 1) * size
+        corners = (complex(-0.3, -1) * size, complex(end, -size), complex(end, 0.4 * size), complex(-0.3, 0.4) * size)
+        found.append((size, [complex(float(x), float(y)) + turn * corner for corner in corners]))
+    return found
+
+
+def _ends(points: Iterable[complex]) -> tuple[float, float, float, float]:
+    """Return how far points reach: to the left, to the top, to the right and to the bottom."""
+    x, y = zip(*((point.real, point.imag) for point in points), strict=True)
+    return min(x), min(y), max(x), max(y)
+
+
+def _within(frame: tuple[float, float, float, float], points: Iterable[complex]) -> bool:
+    x1, y1, x2, y2 = _ends(points)
+    return frame[0] <= x1 and frame[1] <= y1 and x2 <= frame[2] and y2 <= frame[3]
+
+
 def panel(svg: str, png: bytes, number: int) -> Image.Image:
-    """Return one panel of a figure as a tile, with its ticks and title on white; without panels, return the whole figure."""
+    """Return one panel of a figure as a tile, with its ticks and title on white; without panels, return the whole figure.
+
+    A tile has no legend, and no text that it would cut or show in letters too small to read; these are painted over.
+    """
     picture, width = Image.open(io.BytesIO(png)).convert("RGB"), _WIDTH.search(svg)
-    boxes = [[float(n) for n in re.findall(r"[\d.]+", path)] for path in _PANEL.findall(svg)]
-    if boxes and width:
-        corners = [(min(b[::2]), min(b[1::2]), max(b[::2]), max(b[1::2])) for b in boxes]
-        left, top, right, bottom = corners[min(number, len(corners)) - 1]
-        beside = [left - c[2] - 1 for c in corners if c[2] < left]
-        below = [c[1] - bottom - 16 for c in corners if c[1] > bottom]  # the next row begins with its title
+    panels = re.findall(_GROUP.format("axes"), svg, flags=re.S)
+    if panels and width:
+        inside = panels[min(number, len(panels)) - 1][1]
+        numbers = [float(n) for n in re.findall(r"[\d.]+", _PATH.findall(inside)[0])]
+        left, top, right, bottom = _ends(map(complex, numbers[::2], numbers[1::2]))
+        legends = [_texts(legend) for _, legend in re.findall(_GROUP.format("legend"), svg, flags=re.S)]
+        near = [corners for _, corners in _texts(inside) if _within((left - 48, top - 22, right + 20, bottom + 22), corners)]
+        edges = _ends([complex(left - 5, top - 3), complex(right + 5, bottom + 4), *itertools.chain(*near)])
         scale = picture.width / float(width[1])
-        edges = left - min([24.0, *beside]), top - 17, right + 5, bottom + min([15.0, *below])
-        x1, y1, x2, y2 = (max(0, round(edge * scale)) for edge in edges)
-        picture = picture.crop((x1, y1, x2, y2))
+        least = LETTERS * max((edges[2] - edges[0]) / SIZE[0], (edges[3] - edges[1]) / SIZE[1])
+        cut = [corners for size, corners in _texts(svg) if size < least or not _within(edges, corners)]
+        for texts in filter(None, legends):  # with the signs before the words
+            x1, y1, x2, y2 = _ends(itertools.chain(*(corners for _, corners in texts)))
+            cut.append([complex(x1 - 30, y1), complex(x2, y1), complex(x2, y2), complex(x1 - 30, y2)])
+        for corners in cut:
+            ImageDraw.Draw(picture).polygon([(scale * c.real, scale * c.imag) for c in corners], fill="white")
+        x1, y1, x2, y2 = (round(edge * scale) for edge in edges)
+        picture = picture.crop((max(0, x1), max(0, y1), min(x2, picture.width), min(y2, picture.height)))
     picture.thumbnail(SIZE)
     tile = Image.new("RGB", SIZE, "white")
     tile.paste(picture, ((SIZE[0] - picture.width) // 2, (SIZE[1] - picture.height) // 2))
@@ -161,6 +210,21 @@ def named(notebook: Json | None, item: str) -> str:
     return next(iter([*own, *names]), "")
 
 
+def question(project: Project, page: str, item: str) -> str:
+    """Return the question of an item that is not the first of its page, or an empty text if no section asks one.
+
+    It is the heading above the item's own figure, or the first one whose section names the item.
+    """
+    heading, number = "", item.rpartition("/")[2].removeprefix("fig")
+    for cell in json.loads(project.source(page).read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"]) if cell["cell_type"] == "markdown" else ""
+        heading = next(iter(re.findall(r"^## (.*\?)$", text, flags=re.M)), heading)
+        name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name", "")
+        if heading and (re.search(rf"-{number}$", name) or re.search(rf"\b{figures.short(item)}\b", text)):
+            return heading
+    return ""
+
+
 def gallery(project: Project) -> str:
     """Return the gallery as HTML, with one list for each paper."""
     items, board = figures.items(project.root), figures.board(project.root)
@@ -174,14 +238,16 @@ def gallery(project: Project) -> str:
         for row in group.itertuples():
             rows, where = board[board["item"] == row.item], f"book/{row.page}"
             there = project.source(where).exists()
-            question = lessons.title(project, where) if there and row.page not in asked else row.title
-            asked.add(row.page)  # the first item of a page shows the question
+            asks = (
+                lessons.title(project, where) if there and row.page not in asked else there and question(project, where, row.item)
+            )
+            asked.add(row.page)  # the first item of a page shows the question of the page
             name = named(provenance.executed(project, where), row.item)
             picture = (
                 f'<img src="../{FOLDER}/{name}.webp" alt="" width="{SIZE[0]}" height="{SIZE[1]}" loading="lazy">' if name else ""
             )
             text = (
-                f"{picture}<strong>{figures.short(row.item)}</strong> <span>{html.escape(question)}</span>"
+                f"{picture}<strong>{figures.short(row.item)}</strong> <span>{html.escape(asks or row.title)}</span>"
                 f"{bar(rows)}<small>{states.of_items(project.root, [row.item]).html}</small>"
             )
             parts.append(f'<li><a href="{row.page}.html">{text}</a></li>' if there else f"<li><span>{text}</span></li>")

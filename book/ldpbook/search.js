@@ -8,15 +8,18 @@ const wordsOf = (text) =>
     )
     .split(/[^\p{Letter}\p{Number}_]+/u)
     .filter((word) => word);
+const telling = (word) => !stopwords.includes(word.toLowerCase());
 const stems = (text) => {
   const stemmer = new Stemmer();
-  return wordsOf(text).map((word) => stemmer.stemWord(word.toLowerCase()));
+  return wordsOf(text)
+    .filter(telling)
+    .map((word) => stemmer.stemWord(word.toLowerCase()));
 };
 let asked = [];
 // biome-ignore lint/correctness/noUnusedVariables: Sphinx's search calls it
 var splitQuery = (query) => {
   asked = stems(query);
-  return wordsOf(query);
+  return wordsOf(query).filter(telling);
 };
 
 Stemmer = ((Plain) =>
@@ -43,6 +46,32 @@ Scorer.score = ([docname, title, , , score]) => {
     (docname.startsWith("book/api/") ? 1000 : docname.split("/").length < 3 ? 1 : 0)
   );
 };
+
+// What a question is compared with titles and names as: itself if one of them holds it, else the longest name of a page whose
+// words are all asked for ("how many reports" in "how many reports do I need"), else its words without stop words.
+const meant = (question) => {
+  const { alltitles, indexentries } = Search._index,
+    names = Object.keys(indexentries),
+    wanted = stems(question);
+  const holds = (name) => name.toLowerCase().includes(question.toLowerCase().trim());
+  if (names.some(holds) || Object.keys(alltitles).some(holds)) return question;
+  const within = names
+    .map((name) => ({ name, words: stems(name) }))
+    .filter(({ words }) => words.length > 1 && words.every((word) => wanted.includes(word)))
+    .sort((a, b) => b.words.length - a.words.length);
+  return (
+    within[0]?.name ||
+    question
+      .split(/[\s?!.,]+/)
+      .filter(telling)
+      .join(" ")
+  );
+};
+Search._performSearch = (
+  (perform) =>
+  (question, ...words) =>
+    perform(meant(question), ...words)
+)(Search._performSearch);
 
 // What is shown of a page: the sentence in which the words stand, those behind it, and how its numbers and statements compare with
 // the paper; of a glossary's term what it means.

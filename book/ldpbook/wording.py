@@ -9,9 +9,7 @@ get the same treatment in `search.js` as the words of a page here.
 """
 
 import functools
-import itertools
 import json
-import operator
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -44,6 +42,27 @@ SPELLING = {
     r"^cent(er|ers|ered)$": r"centre",
     r"^(de|of)fense": r"$1fence",
 }
+# Words of the glossary that are verbs, too (their entries mean the nouns), and what their neighbours show.
+_VERBS = ("attack", "audit", "bound", "claim", "estimate", "guess", "report", "stake")
+_NUMBER = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|fourteen"
+_POINTING = f"an?|the|these|those|its|their|his|her|your|our|both|all|each|every|some|any|no|{_NUMBER}"
+_ACTING = (
+    "adversary|attack|attacker|audit|auditor|author|bettor|book|browser|class|client|code|collector|command|figure|function|guess|"
+    "ldpkit|line|mechanism|method|package|page|paper|phone|program|protocol|script|server|store|table|test|tool|user|"
+    "I|you|we|they|he|she|it|who|which|that|what|nobody|somebody|everybody|anybody"
+)
+_LEADING = "to|at|can|cannot|could|may|might|must|will|would|shall|should|does|do|did|not|never|let|then|therefore|also|please|and|or|but"
+_FOLLOWING = (
+    "this|whose|many|most|more|few|several|other|such|of|by|in|on|for|with|without|from|into|per|about|against|under|between|than|"
+    "among|through|after"
+)
+_VERB_AFTER = re.compile(rf"(?:\b(?:{_ACTING}|{_LEADING}|(?:Table|Figure) \d+)|[\])])\s*$", re.I)
+_NOUN_AFTER = re.compile(rf"(?:\b(?:{_POINTING}|{_FOLLOWING})|['’]s?|[\d%])\s*$", re.I)
+_OBJECT = re.compile(rf"\s+(?:{_POINTING}|this|how|what|which|whether|why|that (?:{_POINTING})|it|them|to)\b|\s*[\d\\ε]", re.I)
+_QUESTION = """
+    an how what which who whom whose why when where do does did can could should would shall may might must am been being were have has had i me my we us
+    our you your them from than so
+"""
 _NUMBERED = re.compile(r"\b(fig(?:ure)?|table)s?\.?\s+(\d+)((?:(?:,| and|, and| to)\s+\d+)*)", re.IGNORECASE)
 
 
@@ -74,6 +93,17 @@ def meaning(used: str) -> tuple[str, str]:
     return entries[word_pattern().sub(r"\1", used).lower()]
 
 
+def acts(before: str, used: str, after: str) -> bool:
+    """Return whether a text uses a word of the glossary as a verb, judged by its neighbours; where they leave it open, it is one."""
+    if meaning(used)[0] not in _VERBS:
+        return False
+    start, plain = re.search(r"(?:^|[.:!?])\s*$", before), used.lower() in _VERBS
+    if start or _VERB_AFTER.search(before):  # an imperative has no ending
+        return plain or not start
+    many = plain and re.search(r"\b(?!this|its|his|whose|various|previous)\w+s\s$", before, re.I)
+    return bool(many or (_OBJECT.match(after) and not _NOUN_AFTER.search(before)))
+
+
 def glossary(terms: dict[str, str]) -> str:
     """Return terms as a Sphinx glossary, so that the search lists them first and pages can refer to them."""
     return "\n".join(["```{glossary}", ":sorted:", "", *(f"{term}\n  {said}\n" for term, said in terms.items()), "```"])
@@ -81,6 +111,13 @@ def glossary(terms: dict[str, str]) -> str:
 
 def _within(node: Any, kinds: type[nodes.Node] | tuple[type[nodes.Node], ...]) -> nodes.Node | None:
     return next(iter(traverse_parent(node, kinds)), None)
+
+
+def _around(text: nodes.Text, block: nodes.Node) -> tuple[str, str]:
+    """Return what a block says before and after one of its texts."""
+    texts = list(block.findall(nodes.Text))
+    at = next(i for i, one in enumerate(texts) if one is text)
+    return "".join(texts[:at]), "".join(texts[at + 1 :])
 
 
 def _part_of_a_name(text: str, use: re.Match[str]) -> bool:
@@ -91,22 +128,23 @@ def _part_of_a_name(text: str, use: re.Match[str]) -> bool:
 def _first_uses(texts: Sequence[nodes.Text]) -> dict[tuple[int, int], str]:
     """Return the words that follow the first use of each short name, by the index of its text and its place in that text.
 
-    The first use is in running text rather than in a table if possible. Within brackets the words stand in square ones.
+    The first use is in running text rather than in a table if possible, and not within a title, of a section or in a link. Within
+    brackets the words stand in square ones.
     """
     best: dict[str, tuple[bool, int, int, nodes.Element]] = {}
     for index, text in enumerate(texts):
         block, row = _within(text, _BLOCKS), _within(text, nodes.row)
         if block is None or _within(text, nodes.title):
             continue
-        late = row is not None
+        late, link = row is not None, _within(text, nodes.reference)
         for use in pattern().finditer(text):
-            if not _part_of_a_name(text, use) and (use[1] not in best or late < best[use[1]][0]):
+            quoted = link is not None and not link.astext().endswith(use.group())  # a title is not changed
+            if not quoted and not _part_of_a_name(text, use) and (use[1] not in best or late < best[use[1]][0]):
                 best[use[1]] = late, index, use.start(), row or block
     wanted = {}
     for name, (_, index, start, block) in best.items():
         if table()[name].lower() not in " ".join(block.astext().replace("’", "'").split()).lower():
-            earlier = itertools.takewhile(functools.partial(operator.is_not, texts[index]), block.findall(nodes.Text))
-            before = "".join([*earlier, texts[index][:start]])
+            before = _around(texts[index], block)[0] + texts[index][:start]
             said = f"[{table()[name]}]" if before.count("(") > before.count(")") else f"({table()[name]})"
             wanted[index, start] = f" {said}"
     return wanted
@@ -123,15 +161,17 @@ def _replace(text: nodes.Text, parts: dict[tuple[int, int], list[nodes.Node]]) -
 
 
 def _hint_words(doctree: nodes.document) -> None:
-    """Give each word of the glossary a hover where the running text uses it first."""
+    """Give each word of the glossary a hover where the running text uses it first, and not as a verb."""
     met: set[str] = set()
     for text in list(doctree.findall(nodes.Text)):
-        if _within(text, _BLOCKS) is None or _within(text, _NO_WORDS):
+        block = _within(text, _BLOCKS)
+        if block is None or _within(text, _NO_WORDS):
             continue
         parts: dict[tuple[int, int], list[nodes.Node]] = {}
+        before, after = _around(text, block)
         for use in word_pattern().finditer(text):
             word, said = meaning(use.group())
-            if word not in met:
+            if word not in met and not acts(before + text[: use.start()], use.group(), text[use.end() :] + after):
                 met.add(word)
                 parts[use.span()] = [nodes.abbreviation(use.group(), use.group(), explanation=said, classes=["word"])]
         _replace(text, parts)
@@ -176,8 +216,9 @@ def numbers(text: str) -> Iterator[str]:
 
 
 class English(SearchEnglish):
-    """Sphinx's English, with the book's own words and stems."""
+    """Sphinx's English, with the book's own words and stems, and without the words that make a question."""
 
+    stopwords = SearchEnglish.stopwords.union(_QUESTION.split())
     js_splitter_code = (Path(__file__).parent / "search.js").read_text().replace("SPELLING_TABLE", json.dumps(SPELLING))
 
     def split(self, text: str) -> list[str]:

@@ -132,3 +132,15 @@ def test_the_page_is_executed_and_says_what_its_parameter_allows(tmp_path, monke
     cells = json.loads(execute.Project(tmp_path).executed("book/clock").read_text())["cells"]
     said = "".join("".join(o.get("text", "")) for c in cells for o in c.get("outputs", []))
     assert float(said) == pytest.approx(6 * math.e / (6 * math.e + 18))
+
+
+def test_the_readme_and_the_book_have_one_import_and_one_contract_of_a_client(capsys):
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (lines,) = re.findall(r"^```python\n(.*?)^```$", readme, flags=re.M | re.S)
+    cells = json.loads((Path(__file__).parents[2] / "book" / "your_own.ipynb").read_text())["cells"]
+    book = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    for text in (lines, book):
+        assert "from ldpkit import Client, audit" in text and "ldpkit.auditors import" not in text
+        assert set(re.findall(r"^def \w+\((.*?)\)", text, flags=re.M)) == {"values, rng"}
+    exec(compile(lines, "README.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("VIOLATION: epsilon = 1 is refuted")

@@ -15,7 +15,7 @@ from notebooks import ROOT, cells_of
 import ldpkit.attacks
 import ldpkit.auditors
 import ldpkit.mechanisms
-from ldpbook import claims, errata, reading, scoreboard, states
+from ldpbook import claims, errata, figures, lessons, reading, scoreboard, states
 from ldpbook.execute import Project
 from ldpkit import stats
 
@@ -185,6 +185,7 @@ def test_page_tile_front_page_and_scoreboard_say_the_same(tmp_path):
     )
     assert shown.count("<li>") == 3 and shown.count('href="rad/fig1.html"') == 2
     assert shown.count("Which &amp; why?") == 1 and "<strong>Table 1</strong>" in shown
+    assert "<span>Two</span>" in shown  # no section asks a question about it
     for item in ("rad/fig1", "rad/fig2", "rad/table1"):
         told = states.of_items(tmp_path, [item])
         assert f"<small>{told.html}</small>" in shown
@@ -222,6 +223,20 @@ def test_every_conclusion_of_the_release_that_differs_has_a_reason(tmp_path):
     assert cited <= known
 
 
+def test_every_tile_asks_a_question():
+    project = Project(ROOT)
+    later = [row for _, rows in figures.items(ROOT).groupby("page") for row in rows.itertuples()][:]
+    first = set(figures.items(ROOT).drop_duplicates("page")["item"])
+    asked = {
+        row.item: lessons.title(project, f"book/{row.page}")
+        if row.item in first
+        else reading.question(project, f"book/{row.page}", row.item)
+        for row in later
+    }
+    assert [item for item, words in asked.items() if not words.endswith("?")] == []
+    assert len(set(asked.values())) == len(asked)
+
+
 def test_a_tile_shows_one_panel_of_a_figure():
     import matplotlib.pyplot as plt
 
@@ -235,3 +250,35 @@ def test_a_tile_shows_one_panel_of_a_figure():
     for number, colour in ((1, (255, 0, 0)), (2, (0, 0, 255))):
         tile = reading.panel(svg.getvalue(), png.getvalue(), number)
         assert tile.size == reading.SIZE and tile.getpixel((160, 100)) == colour
+
+
+@pytest.mark.parametrize("size, seen", [(10, True), (3, False)])
+def test_a_tile_cuts_no_letter_and_shows_none_that_is_too_small(size, seen):
+    """The label of a tick is red, and whole or gone; the legend is blue, the label of the axis is green, and both are gone."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
+    for axis in axes:
+        axis.plot([1, 2], [1, 2], "w", label="a series")
+        axis.set_yticks([1.5], ["WWW"], fontsize=size, color="red")
+        axis.set_ylabel("an axis", color="lime", labelpad=30)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside upper center", labelcolor="blue"
+    )
+    svg, png = io.StringIO(), io.BytesIO()
+    with plt.rc_context({"svg.fonttype": "path"}):
+        figure.savefig(svg, format="svg")
+    figure.savefig(png, format="png", dpi=200)
+    plt.close(figure)
+    for number in (1, 2):
+        tile = np.asarray(reading.panel(svg.getvalue(), png.getvalue(), number)).astype(int)
+        red, green, blue = (
+            2 * tile[:, :, i] - tile.sum(axis=2) + tile[:, :, i] > 150 for i in range(3)
+        )
+        assert not green.any() and not blue.any()
+        assert red.any() == seen
+        if seen:
+            (top, left), (bottom, right) = (
+                end(np.argwhere(red), axis=0) for end in (np.min, np.max)
+            )
+            assert (right - left) / (bottom - top) > 3.5  # three letters, each wider than high

@@ -244,6 +244,20 @@ def test_the_legend_names_every_series_source_and_claim_once():
     assert handles[5].get_linestyle() == "--"
 
 
+def test_one_sign_means_one_series_also_where_panels_have_their_own():
+    names = [f"series {i}" for i in range(12)]
+    rows = both(
+        *(
+            curve("this run", [1, 2, 3], panel=f"panel {i % 4}", series=name)
+            for i, name in enumerate(names)
+        )
+    )
+    legends = [axis.get_legend() for axis in draw(rows, own=True).axes]
+    signs = [line for legend in legends for line in legend.legend_handles]
+    looks = {(line.get_color(), line.get_marker()) for line in signs}
+    assert len(signs) == len(looks) == len(names)
+
+
 def test_the_legend_says_what_error_bars_are_and_whether_exact_is_what_runs_tend_to():
     rows = both(table(("", "", "this run", 1, 1, 0.5)), curve("exact", [1, 2, 3]))
     shown = said(draw(rows, error="± 2 standard errors").legends[0])

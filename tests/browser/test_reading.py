@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pandas as pd
 import pytest
+from playwright.sync_api import expect
 
 from browser.conftest import HTML, PAGES, ROOT, serious, serve
 from browser.steps import status
@@ -234,7 +235,8 @@ def test_short_names_and_words_are_explained_on_hover_and_at_their_first_use(pag
         "article abbr:not(.word)",
         """all => all.map(a => {
         const block = a.closest("tr") || a.closest("p, figcaption"), before = a.previousSibling?.data || "", after = a.nextSibling?.data || "";
-        const whole = !/\\w-$/.test(before) && !/^-\\w/.test(after);
+        const link = a.closest("a"), whole = !/\\w-$/.test(before) && !/^-\\w/.test(after)
+            && (!link || RegExp(a.textContent + "('?s|’s)?$").test(link.textContent.replace("+", "\\\\+")));
         return {name: a.textContent, title: a.title, rank: whole && block && !a.closest("h1, h2, h3, h4, .admonition-title") ? +!!a.closest("tr") : 2,
                 block: block?.textContent.replaceAll("’", "'").replace(/\\s+/g, " ").toLowerCase()};
     })""",
@@ -272,6 +274,85 @@ def test_pages_can_be_used_with_the_keyboard_and_headings_are_in_order(page, sit
     page.locator("article summary").first.focus()
     page.keyboard.press("Enter")
     assert page.locator("article details").first.evaluate("d => d.open")
+
+
+@pytest.mark.parametrize("how", ["touch", "keyboard"])
+@pytest.mark.parametrize("width", [390, 768, 1000, 1180, 1280])
+def test_both_menu_buttons_show_and_hide_contents(browser, site, width, how):
+    """Each press changes what is seen. A drawer takes the focus and gives it back; the text stays where it was."""
+    context = browser.new_context(viewport={"width": width, "height": 844}, has_touch=True)
+    page, errors = context.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(f"{site}/{FIGURE_PAGE}.html", wait_until="networkidle")
+    page.evaluate("scrollTo(0, 1500)")
+
+    def press(button):
+        if how == "touch":
+            button.tap()
+        else:
+            button.focus()
+            page.keyboard.press("Enter")
+
+    outside = {"primary": (width - 20, 400), "secondary": (20, 400)}
+    links = {"primary": ".bd-docs-nav a.current", "secondary": "#pst-page-toc-nav a"}
+    focus = "e => { e.focus(); return document.activeElement === e; }"
+    for name, wide in (("primary", 992), ("secondary", 1200)):
+        button, link = page.locator(f".{name}-toggle:visible"), page.locator(links[name]).first
+        if width < wide:
+            closings = {
+                "Escape": lambda: page.keyboard.press("Escape"),
+                "outside": lambda: page.touchscreen.tap(*outside[name]),
+                "the button of the drawer": lambda: press(page.get_by_role("button", name="Close")),
+            }
+            for close in closings.values():
+                expect(link).not_to_be_visible()
+                assert not link.evaluate(focus)
+                press(button)
+                expect(link).to_be_in_viewport()
+                assert serious(page) == []
+                reached = [page.evaluate("document.activeElement.tagName")]
+                while link.evaluate("e => document.activeElement !== e"):
+                    page.keyboard.press("Tab")
+                    reached.append(
+                        page.evaluate("document.activeElement.closest('dialog, body').tagName")
+                    )
+                    assert len(reached) < 60
+                assert set(reached[1:]) <= {"DIALOG"}
+                close()
+                expect(link).not_to_be_visible()
+                assert button.evaluate("e => document.activeElement === e")
+                assert page.evaluate("scrollY") == 1500
+        elif name == "primary":
+            for seen in (False, True):
+                press(button)
+                expect(link).to_be_in_viewport() if seen else expect(link).not_to_be_visible()
+                assert seen or not link.evaluate(focus)
+            assert page.evaluate("scrollY") == 1500
+        else:
+            assert button.count() == 0 and link.is_visible()
+    if width < 1200:  # a section that is chosen is seen
+        press(button)
+        press(link)
+        expect(link).not_to_be_visible()
+        section = page.locator(link.get_attribute("href"))
+        expect(section.locator("h2").first).to_be_in_viewport()
+    assert errors == []
+    context.close()
+
+
+@pytest.mark.parametrize("height", [600, 720, 844, 900, 1080])
+def test_the_name_of_the_book_is_whole_or_out_of_the_contents(browser, site, height):
+    """On every page that a reader enters first, the contents begin with a whole line."""
+    for name in ("intro", "ldp_auditor/fig1", "refinement/fig6", "rad/fig1", "api/stats"):
+        page = browser.new_context(viewport={"width": 1280, "height": height}).new_page()
+        page.goto(f"{site}/book/{name}.html", wait_until="networkidle")
+        cut = page.evaluate("""() => {
+            const frame = document.querySelector("#pst-primary-sidebar").getBoundingClientRect();
+            const names = document.querySelectorAll(".navbar-brand, .bd-sidenav__home-link a");
+            return [...names].map(e => e.getBoundingClientRect()).filter(r => r.top < frame.top && r.bottom > frame.top + 1);
+        }""")
+        assert cut == [], name
+        page.context.close()
 
 
 def test_the_theme_button_turns_the_page_dark(page, site):

@@ -74,6 +74,8 @@ def test_twins_of_a_page(page, name):
         assert twin.locator(".tw-up").text_content().strip() != "↑"
         assert twin.locator(".tw-along").text_content().strip() != "→"
         assert twin.locator("xpath=../img").is_hidden()
+        signs = twin.locator(".tw-series svg").evaluate_all("all => all.map(s => s.innerHTML)")
+        assert len(set(signs)) == len(signs)
         shapes = twin.locator(".tw-g :is(path, rect)")
         drawn = shapes.evaluate_all("all => all.map(p => p.getAttribute('d')).join()")
         assert "NaN" not in drawn and "Infinity" not in drawn and re.search(r"\d", drawn)

@@ -119,6 +119,7 @@ declare var ldpkitBoard: any;
 
 // of Sphinx's search, which search.js changes
 declare const SPELLING_TABLE: Record<string, string>;
+declare var stopwords: string[];
 declare var Stemmer: any;
 declare var Scorer: any;
 declare var Search: any;
