@@ -80,9 +80,9 @@ def status(rows: pd.DataFrame, found: states.State, differs: str, to: Callable[[
         told.append(f"{n:,} number{'s differ' if n > 1 else ' differs'}{because}.")
     line = f'{bar(rows)}<span class="state">{found.html}</span>'
     line += f"{':' if found.differences else '.'} {told[0]}" if told else "."
+    line += f' <a href="#{EVIDENCE}">Evidence</a>'
     more = "".join(f"<li>{each}</li>" for each in told[1:])
-    line += f" <details><summary>{len(told) - 1} more</summary><ul>{more}</ul></details>" if more else ""
-    return f'{line} <a href="#{EVIDENCE}">Evidence</a>'
+    return f"{line} <details><summary>{len(told) - 1} more</summary><ul>{more}</ul></details>" if more else line
 
 
 def _named_folds(doctree: nodes.document) -> Iterator[tuple[nodes.Element, HideCodeCellNode]]:
