@@ -6,8 +6,9 @@
 (() => {
   "use strict";
   const PREFIX = /^\/book-[0-9a-f]{16}\/static\//; // where the server shows the book; every start has its own
+  const HOST = /^127\.0\.0\.1$|(^|\.)localhost$/;
   const script = /** @type {HTMLScriptElement} */ (document.currentScript);
-  if (!/(^127\.0\.0\.1|\blocalhost)$/.test(location.hostname) || !PREFIX.test(location.pathname)) return;
+  if (!HOST.test(location.hostname) || !PREFIX.test(location.pathname)) return;
 
   const offered = new URLSearchParams(location.hash.slice(1)).get("token");
   if (offered) history.replaceState(null, "", location.pathname + location.search);

@@ -590,14 +590,22 @@ def test_jupyterlab_runs_a_cell_and_downloads_a_notebook_without_a_cookie(page, 
     assert page.context.cookies() == [] and live.token not in page.url
 
 
-def test_a_tab_whose_token_is_out_of_date_takes_that_of_a_tab_of_the_new_server(page, tmp_path):
+def test_a_tab_whose_token_does_not_hold_takes_that_of_another_tab(page, live):
+    other = enter(page.context.new_page(), live)
+    enter(page, live)
+    other.evaluate("sessionStorage.setItem('live-token', 'old')")
+    other.reload()
+    status(other, "Ready")
+    assert other.evaluate("sessionStorage.getItem('live-token')") == live.token
+
+
+def test_a_tab_of_an_earlier_start_is_told_where_to_go(page, tmp_path):
     with Server(tmp_path) as first:
-        old = enter(page.context.new_page(), first)
-    with Server(tmp_path, port=first.port) as second:
-        enter(page, second)
-        old.reload()
-        status(old, "Ready")
-        assert old.evaluate("sessionStorage.getItem('live-token')") == second.token
+        page.goto(first.link)
+    with Server(tmp_path, port=first.port):
+        page.reload()
+        assert "Open the link that `make lab` printed last." in page.inner_text("body")
+        assert first.token not in page.content()
 
 
 def test_a_link_replaces_no_token_that_works(page, live):

@@ -15,13 +15,15 @@ from tornado.httpserver import HTTPServer
 from ldpbook import live
 
 # as any process, in a session of its own, left behind by one that has ended; then without the environment of the kernel, and
-# a chain: each process starts another one in a new session and ends
+# a chain: each process starts another one in a new session and ends; every one tells when it stands
 CELL = """
 import os, subprocess, sys
 held = os.open({fifo!r}, os.O_WRONLY)
-wait = [sys.executable, "-c", "import threading; threading.Event().wait()"]
+tell = f"import os, threading; os.write({{held}}, b'.')"
+wait = [sys.executable, "-c", f"{{tell}}; threading.Event().wait()"]
 leave = [sys.executable, "-c", "import subprocess, sys; subprocess.Popen(sys.argv[1:], close_fds=False)"]
-chain = "import os\\nwhile not os.path.exists({stop!r}):\\n  if os.fork(): os._exit(0)\\n  os.setsid()"
+step = "  if os.fork(): os._exit(0)\\n  os.setsid()\\n"
+chain = f"import os\\nif 1:\\n{{step}}{{tell}}\\nwhile not os.path.exists({stop!r}):\\n{{step}}"
 for command in [wait, ["setsid", *wait], [*leave, *wait], ["env", "-i", *wait], ["env", "-i", *leave, "setsid", *wait],
                 [sys.executable, "-ISc", chain], ["env", "-i", sys.executable, "-ISc", chain]][:{most}]:
     subprocess.Popen(command, pass_fds=[held])
@@ -57,7 +59,10 @@ def test_what_a_cell_started_ends_with_its_kernel(end, tmp_path):
         try:
             most = 3 if end == "no keeper" else 7  # the mark in the environment is left
             await started(kernels, name, fifo=str(fifo), stop=str(stop), most=most)
-            assert select.select([told], [], [], 0) == ([], [], [])  # it is held
+            stand = b""
+            while len(stand) < most:
+                assert select.select([told], [], [], 60)[0]
+                stand += os.read(told, most) or pytest.fail("all have ended")
             if end == "restarted":
                 await kernels.restart_kernel(name)
             else:
@@ -67,7 +72,8 @@ def test_what_a_cell_started_ends_with_its_kernel(end, tmp_path):
                 elif end == "crashed":
                     next(one for one in keeper.children() if "-m" in one.cmdline()).kill()
                 await kernels.shutdown_kernel(name, now=end == "killed")
-            return select.select([told], [], [], 30)[0] and os.read(told, 1)
+            assert select.select([told], [], [], 30)[0], "a process has not ended"
+            return os.read(told, 1)
         finally:
             if name in kernels:
                 await kernels.shutdown_kernel(name, now=True)
