@@ -5,7 +5,7 @@ to it inside this process, since other users can read command lines. It is print
 no fragment to a server, so that no log can contain it. The opened page keeps the token in the storage of its tab and shows it
 with every request. New tabs of the same address ask the open tabs for it.
 
-Whatever served an address before may have left a service worker or stored files in the browser, and could read the token there.
+Another server may have had an address before. A service worker or stored files that it left in the browser could read the token.
 Therefore every start has a name of its own below ``localhost``, a port of its own unless one was asked for, and its own path.
 
 Browsers send cookies to every port of an address, so that any other server of this machine receives them. Therefore no cookie is

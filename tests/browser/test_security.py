@@ -129,7 +129,7 @@ class Hostile(Quiet):
 
 
 @pytest.mark.parametrize("way", ["worker", "store"])
-def test_what_served_the_port_before_does_not_see_the_token(page, tmp_path, way):
+def test_a_server_that_had_the_port_before_does_not_see_the_token(page, tmp_path, way):
     """One profile meets a hostile server, and then `make lab` at the same port."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as before:
         threading.Thread(target=before.serve_forever, daemon=True).start()
