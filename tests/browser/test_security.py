@@ -55,8 +55,9 @@ def upgrade(live, path, **headers):
     return ask(live, "GET", path, **socket_headers(**headers))[0]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def kernel(live):
+    """A kernel that no other test has left, since it would end a minute later."""
     status, _, text = ask(live, "POST", "/api/kernels", "{}", **live.key)
     assert status == 201
     name = json.loads(text)["id"]
