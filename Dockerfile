@@ -3,7 +3,9 @@
 #   docker build -t ldpkit .
 #   docker run --rm --network none ldpkit                           # make book SCALE=smoke
 #   docker run --rm --network none ldpkit make test
-#   docker run --rm -p 127.0.0.1:8888:8888 ldpkit make lab IP=0.0.0.0
+#   docker run --rm -p 127.0.0.1:8888:8888 -p '[::1]:8888:8888' ldpkit make lab IP=0.0.0.0
+#
+# A host without IPv6 needs the first of these two ports alone.
 #
 # A digest pins an image to one processor; who archives an image writes its own here: python:3.12-slim-bookworm@sha256:...
 FROM python:3.12-slim-bookworm

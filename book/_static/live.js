@@ -1,24 +1,19 @@
 /* Live pages: edit and run a page's cells on the Jupyter server that serves the page (`make lab`).
 
    On any other web host this script does nothing, and the parts in live/ are not loaded. The server's token comes in the fragment
-   of the link that `make lab` prints; the page takes it out of the address at once and keeps it in the storage of its tab. */
+   of the link that `make lab` prints; the page takes it out of the address at once, and token.js keeps it in the storage of its tab
+   unless that tab has one that works. */
 (() => {
   "use strict";
-  const PREFIX = "/static/"; // where the server shows the book
+  const PREFIX = /^\/book-[0-9a-f]{16}\/static\//; // where the server shows the book; every start has its own
+  const HOST = /^127\.0\.0\.1$|(^|\.)localhost$/;
   const script = /** @type {HTMLScriptElement} */ (document.currentScript);
-  if (
-    !["127.0.0.1", "localhost"].includes(location.hostname) ||
-    !location.pathname.startsWith(PREFIX)
-  )
-    return;
+  if (!HOST.test(location.hostname) || !PREFIX.test(location.pathname)) return;
 
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (token) {
-    history.replaceState(null, "", location.pathname + location.search);
-    sessionStorage.setItem("live-token", token);
-  }
+  const offered = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (offered) history.replaceState(null, "", location.pathname + location.search);
   globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, {
-    live: { data: script.dataset.page },
+    live: { data: script.dataset.page, offered },
   });
 
   const part = (name) => new URL(`live/${name}`, script.src).href;

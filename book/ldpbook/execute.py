@@ -276,9 +276,9 @@ def settled(text: str) -> str:
     return text
 
 
-def shorten() -> None:
-    """Choose a shorter temporary folder if the paths of sockets in the current one could exceed 103 characters."""
-    if len(tempfile.gettempdir()) > 60:
+def shorten(most: int = 60) -> None:
+    """Choose a shorter temporary folder if the current one has more than so many characters: paths of sockets have at most 103."""
+    if len(tempfile.gettempdir()) > most:
         short = [folder for folder in ("/tmp", "/var/tmp") if os.access(folder, os.W_OK | os.X_OK)]
         tempfile.tempdir = os.environ["TMPDIR"] = short[0] if short else tempfile.gettempdir()
 

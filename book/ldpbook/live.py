@@ -5,17 +5,25 @@ to it inside this process, since other users can read command lines. It is print
 no fragment to a server, so that no log can contain it. The opened page keeps the token in the storage of its tab and shows it
 with every request. New tabs of the same address ask the open tabs for it.
 
+Another server may have had an address before. A service worker or stored files that it left in the browser could read the token.
+Therefore every start has a name of its own below ``localhost``, a port of its own unless one was asked for, and its own path.
+
 Browsers send cookies to every port of an address, so that any other server of this machine receives them. Therefore no cookie is
 set and none is read. A browser adds nothing by itself that admits a request, so that no other page can misuse it.
 """
 
+import asyncio
 import contextlib
+import errno
 import hmac
+import logging
 import math
 import os
+import resource
 import secrets
 import signal
 import sys
+import tempfile
 import time
 from subprocess import DEVNULL
 from typing import Any
@@ -24,7 +32,7 @@ import click
 import psutil
 from jupyter_client.manager import KernelManager
 from jupyter_server.auth.identity import IdentityProvider, User
-from jupyter_server.base.handlers import APIHandler, JupyterHandler
+from jupyter_server.base.handlers import APIHandler, FileFindHandler, JupyterHandler
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager, ServerKernelManager
 from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
@@ -32,13 +40,15 @@ from jupyterlab.labapp import LabApp
 from jupyterlab_server.handlers import LabHandler
 from tornado import web, websocket
 from tornado.httputil import HTTPServerRequest
+from tornado.netutil import bind_sockets
 
-from . import paths
-from .execute import Project
+from . import keeper, paths
+from .execute import Project, shorten
 
 FIRST = "book/intro"
 IDLE = 3600  # seconds without use after which a kernel is stopped
-
+PUBLISHED = 8888  # the port of a container
+CONNECTIONS = 512  # at most at a time, so that nobody without the token uses up the descriptors
 
 PROTOCOL = "v1.token.websocket.jupyter.org"
 """Subprotocol by which a WebSocket connects.
@@ -47,7 +57,7 @@ A script cannot give a WebSocket a header, but can name protocols. It names this
 """
 ENTRANCE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>JupyterLab</title></head>
-<body><script src="/static/_static/live/token.js"></script><script src="/static/_static/live/lab.js"></script></body></html>
+<body><script src="{0}static/_static/live/token.js"></script><script src="{0}static/_static/live/lab.js"></script></body></html>
 """
 """Page that JupyterLab's addresses show without the token; it reloads them with the token of its tab."""
 
@@ -72,23 +82,74 @@ class Identity(IdentityProvider):
 
 @web.stream_request_body
 class Refusal(web.RequestHandler):
-    """The answer to a request with a body but without the token, which is given before the body is read."""
+    """The answer to a request that Jupyter's handlers do not get to see, which is given before its body is read."""
+
+    def initialize(self, status: int) -> None:
+        self.set_status(status)
 
     def prepare(self) -> None:
-        raise web.HTTPError(403)
+        self.set_header("Content-Type", "text/plain")
+        self.finish("Refused. Open the link that `make lab` printed last.\n")
 
 
-def refuse_bodies(application: Any, identity: Identity) -> None:
-    """Refuse requests that have a body but do not show the token, because Jupyter would first read the whole body into memory."""
+def refuse_strangers(application: Any, identity: Identity) -> None:
+    """Refuse requests that do not show the token, except for the book's files and the entrance of JupyterLab.
+
+    Jupyter would first read a whole body into memory, and some of its handlers fail at their own refusals. No page uses any
+    other method than those of `tornado.web`, and ``OPTIONS`` asks for other origins.
+    """
     find = application.find_handler
 
     def find_handler(request: HTTPServerRequest, **given: Any) -> Any:
-        brings = "Content-Length" in request.headers or "Transfer-Encoding" in request.headers
-        if brings and not identity.shown(request):
-            return application.get_handler_delegate(request, Refusal)
-        return find(request, **given)
+        found = find(request, **given)
+        handler = getattr(found, "handler_class", None)
+        public = request.method in ("GET", "HEAD") and handler and issubclass(handler, (FileFindHandler, LabHandler))
+        status = 0
+        if request.method == "OPTIONS" or request.method not in web.RequestHandler.SUPPORTED_METHODS:
+            status = 405
+        elif not identity.shown(request) and (not public or {"Content-Length", "Transfer-Encoding"} & request.headers.keys()):
+            status = 403
+        return application.get_handler_delegate(request, Refusal, {"status": status}) if status else found
 
     application.find_handler = find_handler
+
+
+def limit_connections(server: Any) -> None:
+    """Hang up on connections beyond a number that leaves half of the descriptors to kernels and files."""
+    handle, known = server.handle_stream, set[Any]()
+
+    def handle_stream(stream: Any, address: Any) -> None:
+        known.difference_update([one for one in known if one.closed()])
+        if len(known) < min(CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2):
+            known.add(stream)
+            handle(stream, address)
+        else:
+            stream.close()
+
+    server.handle_stream = handle_stream
+
+
+class Sparing(logging.Filter):
+    """A limit of the messages of a minute, so that no request and no fault can fill a disk."""
+
+    MOST = 20
+    minute = passed = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if self.minute != (now := int(time.monotonic() // 60)):
+            self.minute, self.passed = now, 0
+        self.passed += 1
+        if self.passed == self.MOST:
+            record.msg, record.args = f"{record.getMessage()} (more messages of this minute are left out)", ()
+        return self.passed <= self.MOST
+
+
+def spare_the_log() -> None:
+    """Let all handlers of this process share one limit."""
+    sparing, loggers = Sparing(), [logging.root, *logging.root.manager.loggerDict.values()]
+    handlers = [handler for logger in loggers for handler in getattr(logger, "handlers", [])]
+    for handler in {*handlers, logging.lastResort}:
+        handler.addFilter(sparing)
 
 
 def settle() -> None:
@@ -99,7 +160,11 @@ def settle() -> None:
 
     def entrance(self: LabHandler) -> str:
         self.set_status(401)
-        raise web.Finish(ENTRANCE)
+        raise web.Finish(ENTRANCE.format(self.base_url))
+
+    def unstored(self: FileFindHandler) -> None:
+        headers(self)
+        self.set_header("Cache-Control", "no-store")
 
     def selected(self: websocket.WebSocketHandler, offered: list[str]) -> str | None:
         return PROTOCOL if PROTOCOL in offered else None
@@ -107,17 +172,17 @@ def settle() -> None:
     def selected_by_kernels(self: KernelWebsocketHandler, offered: list[str]) -> str | None:
         return select(self, offered) or selected(self, offered)
 
-    handlers: Any = JupyterHandler, APIHandler, LabHandler, websocket.WebSocketHandler, KernelWebsocketHandler
-    every, api, lab, sockets, kernels = handlers
-    select = kernels.select_subprotocol
+    handlers: Any = JupyterHandler, FileFindHandler, LabHandler, websocket.WebSocketHandler, KernelWebsocketHandler
+    every, files, lab, sockets, kernels = handlers
+    select, headers = kernels.select_subprotocol, files.set_headers
     every.xsrf_token = b""  # Jupyter would store it in a cookie
     every.get_login_url, lab.get_login_url = refused, entrance
     every.set_cors_headers = lambda self: None  # by default any origin may read an answer to the token
-    api.options = web.RequestHandler.options  # this method refuses the request
+    files.set_headers = unstored
     sockets.select_subprotocol, kernels.select_subprotocol = selected, selected_by_kernels
 
 
-def arguments_of_server(project: Project, token: str, port: int, idle: int, ip: str) -> list[str]:
+def arguments_of_server(project: Project, name: str, token: str, port: int, idle: int, ip: str) -> list[str]:
     """Return the settings of the server as command-line arguments, which override a user's own Jupyter configuration."""
     return [
         f"--ServerApp.ip={ip}",
@@ -127,13 +192,17 @@ def arguments_of_server(project: Project, token: str, port: int, idle: int, ip: 
         f"--ServerApp.extra_static_paths={project.build / 'html'}",
         "--ServerApp.open_browser=False",
         "--ServerApp.allow_root=True",  # for containers and classrooms: nobody else can reach the server
-        "--ServerApp.base_url=/",
+        f"--ServerApp.base_url=/{name}/",
+        "--ServerApp.local_hostnames=localhost",
+        f"--ServerApp.local_hostnames={name}.localhost",
         "--ServerApp.allow_origin=",
         "--ServerApp.allow_origin_pat=",
         "--ServerApp.allow_remote_access=False",
         "--ServerApp.disable_check_xsrf=False",
         "--Application.log_level=ERROR",  # of this server and its extensions: readers need no warnings
         "--ServerApp.kernel_manager_class=ldpbook.live.Kernels",
+        "--KernelManager.transport=ipc",  # other users can connect to any port
+        "--MappingKernelManager.buffer_offline_messages=False",  # in memory, for pages that never come back
         "--AsyncMappingKernelManager.kernel_manager_class=ldpbook.live.Kernel",
         "--ServerApp.kernel_websocket_connection_class=ldpbook.live.Connection",
         "--ServerApp.identity_provider_class=ldpbook.live.Identity",
@@ -155,8 +224,9 @@ class Entrance(APIHandler):
 
 
 class Kernel(ServerKernelManager):
-    """A kernel that, when it ends or crashes, also ends all processes that its cells started, even those in sessions of their
-    own.
+    """A kernel that, when it ends or crashes, also ends all processes that its cells started.
+
+    On Linux its keeper does that. Elsewhere, and if the keeper was killed, processes are found by a mark in their environment.
     """
 
     mark = ""  # a variable of the environment, which all processes of the kernel inherit
@@ -165,7 +235,15 @@ class Kernel(ServerKernelManager):
     async def _async_pre_start_kernel(self, **given: Any) -> Any:
         self.mark = secrets.token_hex(8)
         env = {**given.pop("env", os.environ), "LDPKIT_KERNEL": self.mark}
-        return await super()._async_pre_start_kernel(**given, env=env)
+        command, given = await super()._async_pre_start_kernel(**given, env=env)
+        kept = [sys.executable, "-I", "-S", keeper.__file__] if sys.platform == "linux" else []
+        return kept + command, given
+
+    async def _async_kill_kernel(self, restart: bool = False) -> None:
+        await self._async_send_kernel_sigterm(restart)  # a keeper that is killed keeps nothing
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._async_wait(), 5)
+        await super()._async_kill_kernel(restart)
 
     async def _async_shutdown_kernel(self, now: bool = False, restart: bool = False) -> None:
         await KernelManager._async_shutdown_kernel(self, now=now, restart=restart)
@@ -218,31 +296,50 @@ class Connection(ZMQChannelsWebsocketConnection):
             raise web.Finish
 
 
+def listen_beside(server: Any, port: int) -> None:
+    """Listen on the other loopback address, too, which browsers try first for a name below ``localhost``."""
+    try:
+        server.add_sockets(bind_sockets(port, "::1"))
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:  # another program would get the link
+            sys.exit(f"--port must be a port that no other program uses, got {port}, which is in use at the address ::1")
+
+
 @click.command()
-@click.option("--port", type=click.IntRange(1, 65535), default=8888, help="first port to try")
+@click.option("--port", type=click.IntRange(1, 65535), help=f"first port to try; by default any, or {PUBLISHED} in a container")
 @click.option("--idle", type=click.IntRange(1), default=IDLE, help="seconds without use after which a kernel is stopped")
 @click.option("--ip", type=click.Choice(["127.0.0.1", "0.0.0.0"]), default="127.0.0.1",
               help="0.0.0.0 only in a container whose port is published on its host's loopback interface")  # fmt: skip
-def main(port: int, idle: int, ip: str) -> None:
+def main(port: int | None, idle: int, ip: str) -> None:
     """Serve the built book and JupyterLab from one address, so that the book's pages can run their own cells."""
     project = Project(paths.ROOT)
     if not project.html(FIRST).exists():
         sys.exit("The book is not built yet: run `make book`, or `make book SCALE=smoke` for a first look.")
 
     settle()
-    token = secrets.token_urlsafe(32)
-    server = LabApp.initialize_server(argv=arguments_of_server(project, token, port, idle, ip))
-    server.no_browser_open_file = True  # the log would contain the token
-    server.web_app.add_handlers(".*", [("/api/live", Entrance)])
-    refuse_bodies(server.web_app, server.identity_provider)
+    shorten(40)
+    name, token = f"book-{secrets.token_hex(8)}", secrets.token_urlsafe(32)
+    contained = ip != "127.0.0.1"
+    given = arguments_of_server(project, name, token, port or (PUBLISHED if contained else 0), idle, ip)
+    with tempfile.TemporaryDirectory() as folder:  # of this user alone, for the sockets of kernels
+        server = LabApp.initialize_server(argv=given)
+        server.no_browser_open_file = True  # the log would contain the token
+        server.kernel_manager.connection_dir = folder
+        server.web_app.add_handlers(".*", [(f"/{name}/api/live", Entrance)])
+        refuse_strangers(server.web_app, server.identity_provider)
+        limit_connections(server.http_server)
+        spare_the_log()
+        if not contained:
+            listen_beside(server.http_server, server.port)
 
-    def stop(*_: object) -> None:
-        print("\nStopped; open pages say so.", flush=True)
-        server.stop(from_signal=True)
+        def stop(*_: object) -> None:
+            print("\nStopped; open pages say so.", flush=True)
+            server.stop(from_signal=True)
 
-    signal.signal(signal.SIGINT, stop)  # Jupyter would ask first
-    signal.signal(signal.SIGTERM, stop)
-    link = f"http://127.0.0.1:{server.port}/static/{FIRST}.html#token={token}"
-    # once the loop runs, the port is open
-    server.io_loop.add_callback(print, f"\nThe book, ready to run (Ctrl-C stops it):\n\n  {link}\n", flush=True)
-    server.start()
+        signal.signal(signal.SIGINT, stop)  # Jupyter would ask first
+        signal.signal(signal.SIGTERM, stop)
+        way = f":{server.port}/{name}/static/{FIRST}.html#token={token}"
+        told = f"The book, ready to run (Ctrl-C stops it):\n\n  http://{name}.localhost{way}\n"
+        other = f"If the browser cannot find that address:\n\n  http://127.0.0.1{way}\n"
+        server.io_loop.add_callback(print, f"\n{told}\n{other}", flush=True)  # once the loop runs, the port is open
+        server.start()

@@ -5,7 +5,6 @@ import http.server
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -77,7 +76,7 @@ def page(browser):
     context = browser.new_context(viewport={"width": 1300, "height": 900})
     page = context.new_page()
     page.outside, page.errors = [], []
-    ours = re.compile(r"(https?|ws)://127\.0\.0\.1:\d+/|data:|blob:")
+    ours = re.compile(r"(https?|ws)://(127\.0\.0\.1|book-\w+\.localhost):\d+/|data:|blob:")
 
     def told(kind, wrong, text):
         page.on(kind, lambda one: page.errors.append(text(one)) if wrong(one) else None)
@@ -110,23 +109,25 @@ def serious(page, part=None):
 
 
 class Server:
-    """`make lab` as a subprocess, with the link it prints and its log."""
+    """`make lab` as a subprocess, with the links it prints and its log.
+
+    Browsers find the book at `base`, and Python, which may not find that name, at `near`.
+    """
 
     def __init__(self, folder, *options, port=None):
-        if port is None:
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                port = free.getsockname()[1]
-        self.port = port
+        options += () if port is None else ("--port", str(port))
         self.log = Path(folder) / "server.log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "ldpbook", "live", "--port", str(port), *options],
+                [sys.executable, "-m", "ldpbook", "live", *options],
                 cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True,
             )  # fmt: skip
-        self.link = next(line.strip() for line in self.process.stdout if "#token=" in line)
-        entrance = r"(http://127\.0\.0\.1:\d+)/static/\S+#token=(\S+)"
-        self.base, self.token = re.match(entrance, self.link).groups()
+        links = (line.strip() for line in self.process.stdout if "#token=" in line)
+        self.link, self.numbered = next(links), next(links)
+        entrance = r"(http://127\.0\.0\.1:(\d+)/(book-\w+))/static/\S+#token=(\S+)"
+        self.near, port, self.name, self.token = re.match(entrance, self.numbered).groups()
+        self.base, self.port = f"http://{self.name}.localhost:{port}/{self.name}", int(port)
+        assert self.link == self.numbered.replace(self.near, self.base)
         self.key = {"Authorization": f"token {self.token}"}
 
     def stop(self):

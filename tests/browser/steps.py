@@ -49,7 +49,7 @@ def write(page, code, index=None):
 
 def running(server):
     """The kernels of a server."""
-    asked = urllib.request.Request(f"{server.base}/api/kernels", headers=server.key)
+    asked = urllib.request.Request(f"{server.near}/api/kernels", headers=server.key)
     return {kernel["id"] for kernel in json.load(urllib.request.urlopen(asked))}
 
 

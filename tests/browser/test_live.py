@@ -538,7 +538,7 @@ def test_jupyterlab_shows_exercises_with_closed_solutions_and_asks_nothing(page,
     page.goto(live.link)
     link = page.get_by_role("link", name="Open in JupyterLab")
     # the introduction has no notebook of its own
-    assert link.get_attribute("href") == "/lab/tree/book"
+    assert link.get_attribute("href") == f"/{live.name}/lab/tree/book"
     enter(page, live, "book/ldp_auditor/fig2")
     with page.context.expect_page() as opened:
         page.get_by_role("link", name="Open in JupyterLab").click()
@@ -590,14 +590,38 @@ def test_jupyterlab_runs_a_cell_and_downloads_a_notebook_without_a_cookie(page, 
     assert page.context.cookies() == [] and live.token not in page.url
 
 
-def test_a_tab_whose_token_is_out_of_date_takes_that_of_a_tab_of_the_new_server(page, tmp_path):
+def test_a_tab_whose_token_does_not_hold_takes_that_of_another_tab(page, live):
+    other = enter(page.context.new_page(), live)
+    enter(page, live)
+    other.evaluate("sessionStorage.setItem('live-token', 'old')")
+    other.reload()
+    status(other, "Ready")
+    assert other.evaluate("sessionStorage.getItem('live-token')") == live.token
+
+
+def test_a_tab_of_an_earlier_start_is_told_where_to_go(page, tmp_path):
     with Server(tmp_path) as first:
-        old = enter(page.context.new_page(), first)
-    with Server(tmp_path, port=first.port) as second:
-        enter(page, second)
-        old.reload()
-        status(old, "Ready")
-        assert old.evaluate("sessionStorage.getItem('live-token')") == second.token
+        page.goto(first.link)
+    with Server(tmp_path, port=first.port):
+        page.reload()
+        assert "Open the link that `make lab` printed last." in page.inner_text("body")
+        assert first.token not in page.content()
+
+
+def test_a_link_replaces_no_token_that_works(page, live):
+    enter(page, live)
+    page.goto(f"{live.base}/static/book/intro.html#token=wrong")
+    assert page.evaluate("ldpkit.live.token") == live.token and "wrong" not in page.url
+    assert page.evaluate("sessionStorage.getItem('live-token')") == live.token
+    page.evaluate("sessionStorage.setItem('live-token', 'wrong')")  # of an earlier server
+    page.goto(f"{live.base}/static/{PAGE}.html#token={live.token}")
+    status(page, "Ready")
+    assert page.evaluate("sessionStorage.getItem('live-token')") == live.token
+    alone = page.context.browser.new_page()
+    alone.goto(f"{live.base}/static/{PAGE}.html#token=wrong")
+    status(alone, "The server does not know this tab")
+    assert alone.evaluate("sessionStorage.length") == 0
+    alone.context.close()
 
 
 def test_an_idle_kernel_is_culled_and_a_stopped_server_is_said_so(page, tmp_path):
@@ -648,7 +672,7 @@ def test_a_busy_kernel_ends_with_its_page_and_waits_with_a_page_that_waits(page,
     with Server(tmp_path, "--idle", "10") as server:
 
         async def busy(kernel):
-            address = f"ws://127.0.0.1:{server.port}/api/kernels/{kernel}/channels"
+            address = f"{server.near.replace('http', 'ws')}/api/kernels/{kernel}/channels"
             asked = httpclient.HTTPRequest(address, headers=server.key)
             way = await websocket.websocket_connect(asked)
             await way.write_message(served.request("a", "while True:\n    print(1)"))
@@ -659,7 +683,7 @@ def test_a_busy_kernel_ends_with_its_page_and_waits_with_a_page_that_waits(page,
         enter(page, server)
         stuck(page)
         held = running(server)
-        made = urllib.request.Request(f"{server.base}/api/kernels", b"{}", server.key)
+        made = urllib.request.Request(f"{server.near}/api/kernels", b"{}", server.key)
         left = json.load(urllib.request.urlopen(made))["id"]
         with ThreadPoolExecutor() as beside:  # the browser's own loop runs here
             beside.submit(asyncio.run, busy(left)).result()
@@ -667,17 +691,69 @@ def test_a_busy_kernel_ends_with_its_page_and_waits_with_a_page_that_waits(page,
         assert status(page, "Running")
 
 
+PRINTS = """
+import pathlib
+print("first", flush=True)
+while not pathlib.Path({!r}).exists():
+    pass
+for i in range(1000):
+    display(i)
+"""
+
+
+def test_the_server_keeps_nothing_for_a_page_that_lost_its_socket(live, tmp_path):
+    """No page comes back to its kernel, and a cell may print for ever."""
+    go_on = tmp_path / "go-on"
+
+    def told(path="", **more):
+        asked = urllib.request.Request(f"{live.near}/api/kernels{path}", headers=live.key, **more)
+        return json.load(urllib.request.urlopen(asked))
+
+    async def read(way, until):
+        found = []
+        while not found or not until(found[-1]):
+            found.append(json.loads(await way.read_message()))
+        return found
+
+    async def scene(kernel):
+        address = f"{live.near.replace('http', 'ws')}/api/kernels/{kernel}/channels?session_id=one"
+        asked = httpclient.HTTPRequest(address, headers=live.key)
+        way = await websocket.websocket_connect(asked)
+        await way.write_message(served.request("a", PRINTS.format(str(go_on))))
+        await read(way, lambda message: message["header"]["msg_type"] == "stream")
+        way.close()
+        while told(f"/{kernel}")["connections"]:
+            pass
+        go_on.touch()
+        while told(f"/{kernel}")["execution_state"] != "idle":
+            pass
+        way = await websocket.websocket_connect(asked)
+        await way.write_message(served.request("b", "1"))
+        done = await read(way, lambda message: message["header"]["msg_type"] == "execute_result")
+        way.close()
+        return [one for one in done if one["parent_header"].get("msg_id") == "a"]
+
+    kernel = told(data=b"{}")["id"]
+    with ThreadPoolExecutor() as beside:  # the browser's own loop runs here
+        assert beside.submit(asyncio.run, scene(kernel)).result() == []
+
+
 def test_a_page_may_leave_before_its_kernel_answers(tmp_path):
     with Server(tmp_path) as server:
-        made = urllib.request.Request(f"{server.base}/api/kernels", b"{}", server.key)
+        made = urllib.request.Request(f"{server.near}/api/kernels", b"{}", server.key)
         kernel = json.load(urllib.request.urlopen(made))["id"]
         ways = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
         told = server.key | {"Host": f"127.0.0.1:{server.port}", "Upgrade": "websocket"}
         told |= {"Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
         told["Sec-WebSocket-Key"] = "AAAAAAAAAAAAAAAAAAAAAA=="
         for number, way in enumerate(ways):
-            asked = f"GET /api/kernels/{kernel}/channels?session_id=page{number} HTTP/1.1"
-            lines = [asked, *(f"{name}: {value}" for name, value in told.items()), "", ""]
+            place = f"/{server.name}/api/kernels/{kernel}/channels?session_id=page{number}"
+            lines = [
+                f"GET {place} HTTP/1.1",
+                *(f"{name}: {value}" for name, value in told.items()),
+                "",
+                "",
+            ]
             way.sendall("\r\n".join(lines).encode())
         for way in ways[:-1]:
             way.close()

@@ -4,18 +4,18 @@ import base64
 import http.client
 import http.server
 import json
+import os
 import secrets
 import socket
 import threading
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import psutil
 import pytest
 from chaos import scripts
 from jupyter_core.paths import jupyter_runtime_dir
 
-from browser.conftest import HTML, ROOT, Listener, Server
+from browser.conftest import HTML, ROOT, Listener, Quiet, Server
 from browser.steps import enter, running, status
 
 PROTOCOL = "v1.token.websocket.jupyter.org"
@@ -36,9 +36,9 @@ SOCKETS = [f"/api/kernels/{KERNEL}/channels", "/api/events/subscribe", "/termina
 
 def ask(live, method, path, body=None, **headers):
     """One request; the status, the headers and the text of the answer."""
-    connection = http.client.HTTPConnection(urlsplit(live.base).netloc, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", live.port, timeout=30)
     told = {name.replace("_", "-"): value for name, value in headers.items()}
-    connection.request(method, path, body, told)
+    connection.request(method, f"/{live.name}{path}", body, told)
     answer = connection.getresponse()
     text = "" if answer.status == 101 else answer.read().decode(errors="replace")
     connection.close()
@@ -55,8 +55,9 @@ def upgrade(live, path, **headers):
     return ask(live, "GET", path, **socket_headers(**headers))[0]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def kernel(live):
+    """A kernel that no other test has left, since it would end a minute later."""
     status, _, text = ask(live, "POST", "/api/kernels", "{}", **live.key)
     assert status == 201
     name = json.loads(text)["id"]
@@ -93,7 +94,7 @@ def test_sockets_without_the_token_are_refused(live, path):
 
 def test_a_running_kernel_takes_a_socket_that_shows_the_token(live, kernel):
     path = f"/api/kernels/{kernel}/channels"
-    assert upgrade(live, path) == upgrade(live, path, Origin=live.base) == 403
+    assert upgrade(live, path) == upgrade(live, path, Origin=f"http://127.0.0.1:{live.port}") == 403
     assert upgrade(live, path, **live.key) == 101
     offered = f"{PROTOCOL}, {PROTOCOL}.{live.token}"
     for said in (offered, f"v1.kernel.websocket.jupyter.org, {offered}"):  # as JupyterLab asks
@@ -107,6 +108,61 @@ def test_the_token_ends_with_its_server(live, tmp_path):
     with Server(tmp_path, port=server.port) as again:
         assert again.port == server.port and again.token != server.token
         assert ask(again, "GET", "/api/live", **server.key)[0] == 403
+
+
+STEAL = "localStorage.stolen = location.hash + JSON.stringify(sessionStorage)"
+STOLEN = "localStorage.stolen || ''"
+THIEF = f"<!doctype html><script>{STEAL}</script>"
+ANSWER = f"new Response({json.dumps(THIEF)}, {{headers: {{'Content-Type': 'text/html'}}}})"
+WORKER = f"onfetch = e => e.request.mode === 'navigate' && e.respondWith({ANSWER});"
+
+
+class Hostile(Quiet):
+    """What once served a port: browsers may store all of it for long, and it has a worker."""
+
+    def do_GET(self):
+        script, text = self.path.endswith(".js"), STEAL if self.path.endswith(".js") else THIEF
+        self.send_response(200)
+        self.send_header("Content-Type", "text/javascript" if script else "text/html")
+        self.send_header("Cache-Control", "max-age=1000000")
+        self.end_headers()
+        self.wfile.write((WORKER if self.path == "/worker.js" else text).encode())
+
+
+@pytest.mark.parametrize("way", ["worker", "store"])
+def test_a_server_that_had_the_port_before_does_not_see_the_token(page, tmp_path, way):
+    """One profile meets a hostile server, and then `make lab` at the same port."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as before:
+        threading.Thread(target=before.serve_forever, daemon=True).start()
+        port = before.server_port
+        page.goto(f"http://127.0.0.1:{port}/static/book/intro.html")
+        assert page.evaluate(STOLEN) == "{}"
+        if way == "worker":
+            page.evaluate("navigator.serviceWorker.register('/worker.js').then(() => 0)")
+            page.evaluate("navigator.serviceWorker.ready.then(() => 0)")
+        else:
+            for name in ("live.js", "live/token.js"):
+                page.add_script_tag(url=f"http://127.0.0.1:{port}/static/_static/{name}")
+        before.shutdown()
+    with Server(tmp_path, port=port) as server:
+        assert server.port == port
+        page.goto(server.link)
+        assert page.evaluate("ldpkit.live.token") == server.token
+        assert page.evaluate(STOLEN) == ""
+        # a worker stays at the address that it was made for, and SECURITY.md says so
+        page.goto(server.numbered)
+        page.wait_for_load_state("networkidle")
+        assert (server.token in page.evaluate(STOLEN)) == (way == "worker")
+
+
+def test_every_start_has_an_address_of_its_own(live, tmp_path):
+    with Server(tmp_path) as other:
+        assert other.port != live.port and other.name != live.name
+    for path in ("/api/status", "/static/book/intro.html"):
+        ours = {"Host": f"{live.name}.localhost:{live.port}"} | live.key
+        assert ask(live, "GET", path, **ours)[0] == 200
+        assert ask(live, "GET", path, **ours | {"Host": f"{other.name}.localhost"})[0] == 403
+    assert ask(live, "GET", path)[1]["Cache-Control"] == "no-store"
 
 
 def test_no_answer_sets_a_cookie(live):
@@ -152,7 +208,9 @@ def test_what_a_browser_tells_another_port_of_the_address_lets_nobody_in(page, l
 def test_a_body_without_the_token_is_refused_before_it_is_sent(live, path, told):
     """No byte of the body follows, so that a server that waits for it does not answer."""
     with socket.create_connection(("127.0.0.1", live.port), timeout=30) as way:
-        way.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{told}\r\n\r\n".encode())
+        way.sendall(
+            f"POST /{live.name}{path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{told}\r\n\r\n".encode()
+        )
         answer = b"".join(iter(lambda: way.recv(4096), b""))  # until the server hangs up
     assert answer.startswith(b"HTTP/1.1 403 ")
 
@@ -210,12 +268,68 @@ def test_no_script_that_is_handed_to_a_page_runs_and_the_page_works_on(browser, 
         assert [problem for _, problem in found if problem] == []
 
 
-def test_the_server_and_its_kernels_listen_on_loopback_only(live, kernel):
+def test_the_server_listens_on_loopback_only_and_its_kernels_give_nothing_by_a_port(live, kernel):
+    """A kernel has one port, which takes output of forked processes with a secret of theirs."""
+    assert upgrade(live, f"/api/kernels/{kernel}/channels", **live.key) == 101  # it has started
+    server = psutil.Process(live.process.pid)
+    ports = {process: set() for process in [server, *server.children(recursive=True)]}
+    for process, found in ports.items():
+        every = process.net_connections(kind="inet")
+        found.update(one.laddr for one in every if one.status == psutil.CONN_LISTEN)
+    assert ("127.0.0.1", live.port) in ports[server]
+    assert ports.pop(server) <= {("127.0.0.1", live.port), ("::1", live.port)}
+    assert ports and all(len(found) <= 1 for found in ports.values())
+    assert {place.ip for found in ports.values() for place in found} <= {"127.0.0.1"}
+
+
+def test_no_other_user_reaches_a_kernel(live, kernel):
+    """Code and output pass through its sockets without a secret."""
+    assert upgrade(live, f"/api/kernels/{kernel}/channels", **live.key) == 101  # it has started
     server = psutil.Process(live.process.pid)
     every = [server, *server.children(recursive=True)]
-    found = [one for process in every for one in process.net_connections(kind="inet")]
-    listening = {one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN}
-    assert listening and listening <= {"127.0.0.1", "::1"}
+    found = [one.laddr for process in every for one in process.net_connections(kind="unix")]
+    sockets = {Path(path) for path in found if kernel in path}
+    assert len(sockets) == 5  # shell, iopub, stdin, control and heartbeat
+    for path in sockets:
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+        assert path.parent.stat().st_uid == os.getuid()
+        with socket.socket(socket.AF_UNIX) as way:
+            way.connect(str(path))
+    if os.getuid() == 0:
+        os.seteuid(65534)
+        try:
+            for path in sockets:
+                with socket.socket(socket.AF_UNIX) as way, pytest.raises(PermissionError):
+                    way.connect(str(path))
+        finally:
+            os.seteuid(0)
+
+
+@pytest.mark.parametrize("method", ["GET", "OPTIONS", "TRACE", "PUT"])
+def test_a_refusal_is_quick_and_logs_nothing(live, method):
+    before = live.log.read_text()
+    for path in ["/lab/api/licenses/", "/lab/api/licenses/x", "/api/kernels", "/no", *LAB]:
+        assert ask(live, method, path)[0] in (401, 403, 405)
+        if method in ("OPTIONS", "TRACE"):
+            assert ask(live, method, path, **live.key)[0] == 405
+    assert live.log.read_text() == before
+
+
+def test_connections_of_others_use_up_no_descriptors(tmp_path):
+    with Server(tmp_path) as server:
+        process = psutil.Process(server.process.pid)
+        hard = process.rlimit(psutil.RLIMIT_NOFILE)[1]
+        process.rlimit(psutil.RLIMIT_NOFILE, (200, hard))
+        place = ("127.0.0.1", server.port)
+        ways = [socket.create_connection(place, timeout=30) for _ in range(300)]
+        assert ways[-1].recv(1) == b""  # it hangs up
+        asked = f"GET /{server.name}/static/book/intro.html HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        ways[0].sendall(asked.encode())
+        assert ways[0].recv(12) == b"HTTP/1.1 200"
+        for way in ways:
+            way.close()
+        assert server.log.read_text() == ""
+        assert ask(server, "GET", "/api/status", **server.key)[0] == 200
 
 
 def test_the_token_is_in_no_log_no_command_line_and_no_environment(live, kernel):

@@ -2,7 +2,7 @@
    itself, needs no library, and asks nobody but its own server. */
 (() => {
   "use strict";
-  const { token, proof, protocols } = ldpkit.live;
+  const { token, proof, protocols, root } = ldpkit.live;
   const GONE =
     "The server does not answer: it was stopped. Start it again with “make lab” and open the link it prints.";
   const STALE =
@@ -15,7 +15,7 @@
     if (body) headers["Content-Type"] = "application/json";
     let answer;
     try {
-      answer = await fetch(`/api/${path}`, {
+      answer = await fetch(`${root}api/${path}`, {
         method,
         headers,
         body: body && JSON.stringify(body),
@@ -47,7 +47,7 @@
     async connect() {
       this.closed = false;
       this.socket = new WebSocket(
-        `ws://${location.host}/api/kernels/${this.id}/channels?session_id=${this.session}`,
+        `ws://${location.host}${root}api/kernels/${this.id}/channels?session_id=${this.session}`,
         protocols(await token),
       );
       this.socket.onmessage = (event) => this.receive(JSON.parse(event.data));

@@ -2,7 +2,7 @@
    configuration and shows with its requests. It shows it to no WebSocket and no download, so both are taught to. */
 (async () => {
   "use strict";
-  const { token, proof, protocols } = ldpkit.live,
+  const { token, proof, protocols, root } = ldpkit.live,
     headers = proof(await token);
   const answer = await fetch(location.href, { headers });
   if (!answer.ok) {
@@ -20,7 +20,7 @@
   }
   Object.assign(globalThis, { WebSocket: Shown });
   HTMLAnchorElement.prototype.click = async function () {
-    if (this.hasAttribute("download") && this.href.startsWith(`${location.origin}/files/`)) {
+    if (this.hasAttribute("download") && this.href.startsWith(`${location.origin}${root}files/`)) {
       this.download ||= decodeURIComponent(new URL(this.href).pathname.split("/").pop());
       this.href = URL.createObjectURL(await (await fetch(this.href, { headers })).blob());
     }

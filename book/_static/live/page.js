@@ -2,12 +2,12 @@
 (() => {
   "use strict";
   const { button, make } = ldpkit.base,
-    { ask, Kernel, Form, asked, refusal, literal, valueIn, withValue } = ldpkit.live;
+    { ask, Kernel, Form, asked, refusal, literal, valueIn, withValue, root } = ldpkit.live;
 
   const lab = (path) =>
     make(
       "a",
-      { href: `/lab/tree/${path}`, target: "_blank", rel: "noopener" },
+      { href: `${root}lab/tree/${path}`, target: "_blank", rel: "noopener" },
       "Open in JupyterLab",
     );
   const text = (data) => (Array.isArray(data) ? data.join("") : data);

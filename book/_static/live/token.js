@@ -1,22 +1,31 @@
 /* The token of the live server, which every request shows. It lies in the storage of this tab and in no cookie, because browsers
-   send cookies to every port of an address. A tab without a token that holds asks the other tabs of this very address and port. */
+   send cookies to every port of an address. A tab keeps the token that it has as long as it holds; otherwise it takes that of its
+   link, or asks the other tabs of this very address and port. */
 (() => {
   "use strict";
   const NAME = "live-token",
     PROTOCOL = "v1.token.websocket.jupyter.org",
     WAIT = 1000; // milliseconds that other tabs have to answer
+  globalThis.ldpkit ||= { live: {} };
+  const { offered } = ldpkit.live,
+    script = /** @type {HTMLScriptElement} */ (document.currentScript),
+    root = new URL("../../../", script.src).pathname; // of this start of the server
   const tabs = new BroadcastChannel(NAME);
   const own = () => sessionStorage.getItem(NAME);
   const proof = (token) => (token ? { Authorization: `token ${token}` } : {});
   const protocols = (token) => [PROTOCOL, `${PROTOCOL}.${token}`]; // all that a script can tell a WebSocket's server
   const holds = (token) =>
-    fetch("/api/live", { headers: proof(token) }).then(
+    fetch(`${root}api/live`, { headers: proof(token) }).then(
       (answer) => answer.ok,
       () => false,
     );
 
   async function find() {
-    if (own() && (await holds(own()))) return own();
+    for (const known of [own(), offered])
+      if (known && (await holds(known))) {
+        sessionStorage.setItem(NAME, known);
+        return known;
+      }
     const found = await new Promise((done) => {
       tabs.addEventListener("message", async ({ data }) => {
         if (data.token && (await holds(data.token))) done(data.token);
@@ -31,6 +40,5 @@
   tabs.addEventListener("message", ({ data }) => {
     if (!data.token && own()) tabs.postMessage({ token: own() });
   });
-  globalThis.ldpkit ||= { live: {} };
-  Object.assign(ldpkit.live, { token, proof, protocols });
+  Object.assign(ldpkit.live, { token, proof, protocols, root });
 })();

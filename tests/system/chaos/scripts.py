@@ -111,11 +111,14 @@ def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
     sys.path.insert(0, str(ROOT / "tests"))
     from browser.conftest import launched, serve
 
-    served = folder / "served"  # the live script works below /static/ only
-    served.mkdir()
-    (served / "static").symlink_to(html)
+    served, place = (
+        folder / "served",
+        f"book-{0:016}/static",
+    )  # the live script works below such a path only
+    (served / place).parent.mkdir(parents=True)
+    (served / place).symlink_to(html)
     with sync_playwright() as playwright, serve(served) as server:
-        base, browser = f"http://127.0.0.1:{server.server_address[1]}/static", launched(playwright)
+        base, browser = f"http://127.0.0.1:{server.server_address[1]}/{place}", launched(playwright)
         for number, problem in attacks(browser, base, html, seed, range(1, n + 1)):
             tally.add("wrong" if problem else "harmless", number, problem)
         browser.close()

@@ -26,12 +26,14 @@ def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
         raise RuntimeError(problem)
     with (folder / "server.log").open("w") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", "ldpbook", "live", "--port", "18888"], cwd=root,
+            [sys.executable, "-m", "ldpbook", "live", ], cwd=root,
             env=environment(root), stdout=subprocess.PIPE, stderr=log, text=True,
         )  # fmt: skip
     try:
-        link = next(line.strip() for line in server.stdout or () if "#token=" in line)
-        base, token = re.match(r"(http://[\d.:]+)/\S+#token=(\S+)", link).groups()  # type: ignore[union-attr]
+        links = "".join(
+            next(line for line in server.stdout or () if "#token=" in line) for _ in "12"
+        )
+        base, token = re.search(r"(http://[\d.:]+/[\w-]+)/\S+#token=(\S+)", links).groups()  # type: ignore[union-attr]
         before, after, wrong = ioloop.IOLoop.current().run_sync(
             lambda: _runs(server, base, token, n)
         )
@@ -96,5 +98,6 @@ async def _runs(
 
 def _memory(server: subprocess.Popen) -> dict[str, int]:
     process = psutil.Process(server.pid)
-    kernels = [one for one in process.children() if "ipykernel_launcher" in " ".join(one.cmdline())]
-    return {"server": process.memory_info().rss, "kernel": kernels[0].memory_info().rss}
+    every = process.children(recursive=True)
+    kernels = [one for one in every if "ipykernel_launcher" in " ".join(one.cmdline())]
+    return {"server": process.memory_info().rss, "kernel": kernels[-1].memory_info().rss}
