@@ -3,8 +3,11 @@ PYTHON ?= python3
 SCALE  ?= paper
 VENV   ?= .venv
 override VENV := $(value VENV)
-ifneq ($(words $(VENV)),1)
-$(error VENV must be the path of an environment, without blanks, got '$(VENV)')
+# a shell or make would take these for more than parts of a name
+ODD    := ; & | < > ( ) { } [ ] * ? $$ ` ' " \ % : = \#
+WRONG  := $(filter-out 1,$(words $(VENV)))[$(subst $(firstword $(VENV)),,$(VENV))$(filter -%,$(VENV))$(strip $(foreach sign,$(ODD),$(findstring $(sign),$(VENV))))]
+ifneq ($(WRONG),[])
+$(error VENV must be the path of an environment that has no blanks and none of $(ODD), and does not begin with -, got '$(VENV)')
 endif
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready

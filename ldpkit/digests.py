@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from . import checks
+from .progress import shown
 from .types import Row
 
 # fmt: off
@@ -69,16 +70,16 @@ def missing(error: ModuleNotFoundError) -> ModuleNotFoundError:
 
 
 def damaged(note: str) -> None:
-    """Warn of a damaged file that was repaired.
+    """Warn of a damaged file that was repaired, or of a folder that others control.
 
     A build of the book names a file for such notes in ``LDPKIT_NOTES``, so that no executed
     notebook contains them.
     """
     if place := os.environ.get("LDPKIT_NOTES"):
         with open(place, "a", encoding="utf-8") as notes:
-            notes.write(f"{note}\n")
+            notes.write(f"{shown(note)}\n")
     else:
-        warnings.warn(note, stacklevel=4)
+        warnings.warn(shown(note), stacklevel=4)
 
 
 def identity(func: Callable[..., object], code: Callable[[object], str] | None = None) -> str:

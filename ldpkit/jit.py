@@ -4,6 +4,7 @@ import contextlib
 import functools
 import hashlib
 import io
+import logging  # noqa: F401  # its handler at a fork runs after the one below, see `_hold`
 import os
 import shutil
 import stat
@@ -15,43 +16,80 @@ from typing import Any, Literal, TypeVar, cast
 
 from . import digests
 
-__all__ = ["CACHE", "kernel"]
+__all__ = ["CACHE", "folder", "kernel"]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
-def _cache() -> Path:
-    """The user's cache folder, or a private temporary folder if the user cannot write there."""
-    wanted = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "ldpkit"
-    existing = next(folder for folder in (wanted, *wanted.parents) if folder.exists())
-    if wanted.is_absolute() and os.access(existing, os.W_OK | os.X_OK):
-        return wanted
-    own = Path(tempfile.gettempdir(), f"ldpkit-{os.getuid()}")
-    with contextlib.suppress(FileExistsError):
-        own.mkdir(mode=0o700)
-    # other users who may write there could make us run their machine code
-    status = own.lstat()
-    private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
-    return own if private and not status.st_mode & 0o077 else Path(tempfile.mkdtemp("ldpkit"))
-
-
-CACHE = _cache()
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "ldpkit"
 """The user's folder for files that can be made again."""
 _KEPT = 16  # folders of machine code that are kept
 
 
+def _owned(path: Path) -> bool:
+    """Return whether a file or a link belongs to the user, or to root."""
+    return path.lstat().st_uid in (0, os.getuid())
+
+
+def _foreign(folder: Path) -> Path | None:
+    """Make a folder and those above it, for the user alone; return the first that others control.
+
+    Each of them belongs to the user or to root. Others can write into none of them, unless they can
+    replace only their own files there (sticky). The same holds on the way to the target of a link.
+    """
+    for part in [*reversed(folder.parents), folder]:
+        if not part.exists():
+            with contextlib.suppress(FileExistsError):
+                part.mkdir(mode=0o700)
+        mode = part.stat().st_mode
+        if not _owned(part) or (mode & 0o022 and not mode & stat.S_ISVTX):
+            return part
+        if part.is_symlink() and (found := _foreign(part.parent / part.readlink())):
+            return found
+    return None
+
+
+def folder() -> Path | None:
+    """Return the folder of machine code of this version of the source, or ``None`` if none is safe.
+
+    It is below ``NUMBA_CACHE_DIR`` if that is set, and otherwise below `CACHE`. If other users
+    could put their machine code there, it is below a private temporary folder, which is told when
+    it is made.
+    """
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    return _folder(Path(given, "ldpkit").absolute() if given else CACHE)
+
+
 @functools.cache
-def _folder(cache: Path) -> Path:
-    """The folder of machine code of this version of the source; old folders of other versions are
-    removed."""
-    own = cache / "numba" / digests.CODE
-    with contextlib.suppress(OSError):
-        own.mkdir(parents=True, exist_ok=True)
-        os.utime(own)
-        folders = sorted(own.parent.iterdir(), key=lambda path: path.stat().st_mtime)
-        for old in folders[:-_KEPT]:
-            shutil.rmtree(old, ignore_errors=True)
-    return own
+def _folder(wanted: Path) -> Path | None:
+    """Make the folder below `wanted`, and remove old folders of other versions."""
+    note = ""
+    for base in (wanted, None):
+        with contextlib.suppress(OSError):  # such a folder is no place for files either
+            base = base or Path(tempfile.gettempdir(), f"ldpkit-{os.getuid()}")
+            if not base.is_absolute():  # there is no home
+                continue
+            own = base / "numba" / digests.CODE
+            known = own.exists()
+            if foreign := _foreign(own):
+                note = note or (
+                    f"{foreign} belongs to another user, or others can write into it; compiled"
+                    " code is"
+                )
+                continue
+            if own.stat().st_mode & 0o077:  # others could write into folders of numba there
+                shutil.rmtree(own)
+                own.mkdir(mode=0o700)
+            os.utime(own)
+            if note and not known:
+                digests.damaged(f"{note} kept in {own}")
+            folders = sorted(own.parent.iterdir(), key=lambda path: path.stat().st_mtime)
+            for old in folders[:-_KEPT]:
+                shutil.rmtree(old, ignore_errors=True)
+            return own
+    if note:
+        digests.damaged(f"{note} not kept")
+    return None
 
 
 class _Lazy:
@@ -62,6 +100,8 @@ class _Lazy:
     them.
     """
 
+    _compiled: Any
+
     def __init__(self, function: Callable[..., object], inline: Literal["never", "always"]) -> None:
         functools.update_wrapper(self, function)
         self._inline = inline
@@ -70,41 +110,76 @@ class _Lazy:
         return self._compiled(*arguments)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._compiled, name)
+        if name != "_compiled":
+            return getattr(self._compiled, name)
+        with _imported().core.compiler_lock.global_compiler_lock:
+            if name not in vars(self):  # another thread may have been faster
+                self._compiled = _compile(self.__wrapped__, self._inline)
+            return self._compiled
 
     def __reduce__(self) -> str:
         return self.__qualname__  # other processes import it from its module
 
-    @functools.cached_property
-    def _compiled(self) -> Any:
-        import numba
 
-        config: Any = numba.config
-        with _lock:
-            given = config.CACHE_DIR
-            config.CACHE_DIR = given or str(_folder(CACHE))
-            try:
-                compiled: Any = numba.njit(cache=True, nogil=True, inline=self._inline)(
-                    self.__wrapped__
-                )
-                if not config.DISABLE_JIT:
-                    compiled._cache._cache_file.__class__ = _checked()
-                return compiled
-            finally:
-                config.CACHE_DIR = given  # the caller's own kernels keep their folder
+_importing, _numba = threading.RLock(), cast(Any, None)
 
 
-_lock = threading.Lock()  # compiling changes numba's global configuration
+def _imported() -> Any:
+    """Return numba, which is imported at the first call."""
+    global _numba
+    if _numba is None:
+        with _importing:
+            import numba.core.compiler_lock
+
+            _numba = numba
+    return _numba
+
+
+def _hold() -> None:
+    """Wait until no thread imports or compiles, because a fork copies its locks, but no thread
+    that releases them.
+
+    Compiling logs. Therefore the lock of `logging` has to be free until then; handlers that were
+    registered later run first.
+    """
+    _importing.acquire()
+    if _numba is not None:
+        _numba.core.compiler_lock.global_compiler_lock.acquire()
+
+
+def _release() -> None:
+    if _numba is not None:
+        _numba.core.compiler_lock.global_compiler_lock.release()
+    _importing.release()
+
+
+os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_release)
+
+
+def _compile(function: Callable[..., object], inline: str) -> Any:
+    """Return a function that numba compiles at a call; numba's lock is held."""
+    numba, own = _imported(), folder()
+    given = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(own or given)
+    try:
+        made = numba.njit(cache=own is not None, nogil=True, inline=inline)(function)
+    finally:
+        numba.config.CACHE_DIR = given  # the caller's own kernels keep their folder
+    if own and not numba.config.DISABLE_JIT:
+        made._cache._cache_file.__class__ = _checked()
+        if Path(made._cache.cache_path).parent != own:  # numba has chosen a folder of its own
+            made._cache.disable()
+    return made
 
 
 def kernel(function: Kernel, inline: Literal["never", "always"] = "never") -> Kernel:
     """Compile a plain function of numbers and arrays at its first call; threads can run it in
     parallel.
 
-    Machine code is kept in ``NUMBA_CACHE_DIR``, or in a folder of `CACHE`. The folder belongs to
-    one version of the source, because numba does not notice that another file was edited.
-    Stored code is checked when it is read, and damaged code is compiled again. A disk that cannot
-    be written is not an error.
+    Machine code is kept in a folder of ``NUMBA_CACHE_DIR`` or of `CACHE`, see `folder`. The folder
+    belongs to one version of the source, because numba does not notice that another file was
+    edited. Stored code is checked when it is read. If it is damaged or of another user, it is
+    compiled again. A disk that cannot be written is not an error.
     """
     return cast(Kernel, _Lazy(function, inline))
 
@@ -126,12 +201,13 @@ def _checked() -> type:
             kept = [*Path(self._cache_path).glob(f"{self._index_name.removesuffix('nbi')}*nb[ci]")]
             for path in kept:
                 try:
-                    text = path.read_bytes()
+                    own, text = _owned(path) and not path.is_symlink(), path.read_bytes()
                 except OSError:
-                    text = b""
-                if hashlib.sha256(text[:-32]).digest() != text[-32:]:
+                    own, text = True, b""
+                if not own or hashlib.sha256(text[:-32]).digest() != text[-32:]:
+                    fault = "is damaged" if own else "belongs to another user"
                     digests.damaged(
-                        f"compiled code in {path.parent} is damaged ({path.name}); it is compiled"
+                        f"compiled code in {path.parent} {fault} ({path.name}); it is compiled"
                         " again"
                     )
                     for stale in kept:

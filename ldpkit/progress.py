@@ -1,13 +1,30 @@
-"""Progress of long computations, as a bar on a terminal and as a text after an interrupt."""
+"""Progress of long computations, as a bar on a terminal and as a text after an interrupt; and text
+that a terminal may show."""
 
 import multiprocessing
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable
 from typing import Any, Self
 
-__all__ = ["Progress", "count_begun", "running"]
+__all__ = ["Progress", "count_begun", "running", "shown"]
+
+# C0, DEL and C1; marks, separators and orders of bidirectional text; halves of characters
+_CONTROLS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def shown(text: str) -> str:
+    """Return a text in which control characters are escaped, for example as ``\\x1b``.
+
+    All text of somebody else passes here before it reaches a terminal, which obeys such characters:
+    fields of reports, messages of clients, and names of files. A line stays one line.
+    """
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
 
 running: list["Progress"] = []
 """The running computations, the outermost first, which alone is shown."""
@@ -70,7 +87,7 @@ class Progress:
                 unit_scale=many,
                 mininterval=0.1 * many,
                 miniters=None if many else 1,
-                desc=self._label,
+                desc=self._label and shown(self._label),
                 leave=False,
             )
         return self
@@ -104,7 +121,7 @@ class Progress:
         with self._lock:
             self._more = lambda: f", {text}"
             if self._bar is not None:
-                self._bar.set_postfix_str(text, refresh=False)
+                self._bar.set_postfix_str(shown(text), refresh=False)
 
     def __str__(self) -> str:
         seen = [
@@ -114,7 +131,7 @@ class Progress:
         text = f"{max(self.begun, self.finished):,} of {self.total:,} {self.unit}" + (
             self._more() if self._more else ""
         )
-        return ": ".join([text, ", ".join(seen)] if seen else [text])
+        return shown(": ".join([text, ", ".join(seen)] if seen else [text]))
 
 
 def count_begun(count: int = 1) -> None:

@@ -303,7 +303,7 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
         os.environ["LDPKIT_NOTES"] = str(notes)
         try:
             notebook = papermill.execute_notebook(
-                str(project.source(page)),
+                re.sub("[{}]", r"\g<0>\g<0>", str(project.source(page))),  # papermill takes braces for names of parameters
                 None,
                 parameters=parameters,
                 cwd=str(project.source(page).parent),

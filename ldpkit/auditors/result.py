@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 import scipy
 
 from .. import checks, digests, stats
+from ..progress import shown
 from ..stats import down
 from ..types import Pair, Row
 from .report_html import Drawing, line, table
@@ -18,7 +19,7 @@ from .report_html import Drawing, line, table
 # fmt: off
 __all__ = [
     "CLEAR", "Claim", "LEAST", "STATUSES", "AuditResult", "PairResult", "Row", "finite",
-    "in_the_clear", "too_few"
+    "in_the_clear", "json_line", "too_few"
 ]
 # fmt: on
 
@@ -37,6 +38,11 @@ SCHEMA = 1
 def finite(x: object) -> object:
     """Return `x`, or ``None`` if it is an infinite number or NaN, which JSON cannot write."""
     return None if isinstance(x, float) and not math.isfinite(x) else x
+
+
+def json_line(row: Row) -> str:
+    """Return JSON on one line of ASCII, in which all control characters are escaped."""
+    return json.dumps(row, allow_nan=False).replace("\x7f", "\\u007f")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,8 +137,8 @@ class AuditResult:
     digest: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        """Return the verdict."""
-        return self.verdict
+        """Return the verdict, as a terminal may show it."""
+        return shown(self.verdict)
 
     @property
     def violated(self) -> bool:
@@ -248,7 +254,7 @@ class AuditResult:
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON on one line."""
-        return json.dumps(self.to_dict(), allow_nan=False)
+        return json_line(self.to_dict())
 
     def plot(self) -> Drawing:
         """Draw claim, estimate, expectation and lower bound on one axis of epsilon."""

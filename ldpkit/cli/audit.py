@@ -7,11 +7,10 @@ from typing import Any
 
 import click
 
-from .. import attacks, checks, stats
+from .. import attacks, checks, jit, stats
 from ..auditors import Audit
 from ..auditors.report_html import titled
 from ..auditors.result import finite
-from ..jit import CACHE
 from ..mechanisms import MECHANISMS, takes
 from ..mechanisms.client import SeparateClient
 from ..replay import ExactResult, exact_client
@@ -57,7 +56,11 @@ def cache(clear: bool) -> None:
 
     The finished cells of `ldpkit sweep` are not changed.
     """
-    folder = CACHE / "numba"
+    used = jit.folder()
+    if used is None:
+        click.echo("machine code: it is not kept")
+        return
+    folder = used.parent  # of all versions
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     if clear and folder.exists():
         shutil.rmtree(folder)

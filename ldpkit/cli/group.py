@@ -6,6 +6,7 @@ import re
 import click
 
 from .. import __version__
+from ..progress import shown
 
 COMMANDS = {
     "audit": ("audit", "Audit a mechanism, or any client, with a distinguishability attack."),
@@ -75,11 +76,11 @@ _LONG, _MOST = 200, 2000  # characters of a value in a message, and of a message
 
 
 def brief(message: str) -> str:
-    """Return a message in one line, in which long values are shortened."""
+    """Return a message in one line that a terminal may show, with long values shortened."""
     line = re.sub(
         rf"""(?<!\w)'[^']{{{_LONG},}}'|(?<!\w)"[^"]{{{_LONG},}}"|\S{{{_LONG},}}""",
         lambda value: _cut(value[0], _LONG // 2),
-        " ".join(message.split()),
+        shown(" ".join(message.split())),
     )
     return _cut(line, _MOST)
 

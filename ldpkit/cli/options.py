@@ -4,7 +4,6 @@ name, and the output of results."""
 import csv
 import functools
 import inspect
-import json
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ import click
 from .. import curve
 from ..auditors import AuditResult
 from ..auditors.report_html import facts
-from ..auditors.result import Row
+from ..auditors.result import Row, json_line
 from ..checks import bare, need
 from ..mechanisms import (
     GRR,
@@ -29,6 +28,7 @@ from ..mechanisms import (
     takes,
 )
 from ..mechanisms.client import FORMS, ON_ERROR, SeparateClient
+from ..progress import shown
 from ..reports.anything import parsed
 from .group import cli
 
@@ -329,11 +329,11 @@ def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> int:
         Whether to print the JSON object.
     """
     if as_json:
-        click.echo(json.dumps(row, allow_nan=False))
+        click.echo(json_line(row))
     else:
         for key, text in lines:
-            click.echo(f"{key:<12} {text}")
-        click.echo(verdict)
+            click.echo(shown(f"{key:<12} {text}"))
+        click.echo(shown(verdict))
     return 0
 
 

@@ -20,6 +20,7 @@ from ..auditors import AUDITS
 from ..checks import integer, need, one_of
 from ..digests import digest, replaceable
 from ..mechanisms.client import load
+from ..progress import shown
 from ..reports.anything import repeated
 from ..types import Row
 from .group import brief
@@ -269,7 +270,8 @@ def sweep(
             table, failures = error.table, error.failures
     for cell, cause in failures:
         click.echo(brief(f"ldpkit: cell {cell} failed: {type(cause).__name__}: {cause}"), err=True)
-    click.echo(_summary(plan, table, len(failures), out) + f"; {time.monotonic() - start:.1f} s")
+    summary = _summary(plan, table, len(failures), out)
+    click.echo(shown(f"{summary}; {time.monotonic() - start:.1f} s"))
     return FAILED if failures else 0
 
 

@@ -37,6 +37,9 @@ _OFTEN = 0.1  # seconds between two looks at the number of reports that were beg
 class ClientError(ValueError):
     """The client under audit failed, or returned something that is not a report."""
 
+    def __str__(self) -> str:  # much of it is text of the client
+        return "\n".join(map(progress.shown, super().__str__().split("\n")))
+
 
 class NoClientError(ClientError):
     """The client cannot be started, or ended although it was still needed."""

@@ -45,6 +45,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         if name == "ldp"
     ]
     if lines:
+        from ..progress import shown
+
         terminalreporter.section("audits of privacy", sep="-")
         for line in lines:
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(shown(line))

@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 from .. import checks
 from ..auditors.report_html import counted, leading
 from ..mechanisms import Client
+from ..progress import shown
 from ..sequential import SequentialAudit, SequentialResult
 from ..types import Input, Rng
 from . import plugin
@@ -87,7 +88,7 @@ def assert_private(
             "inputs": leading(result),
             "counted": counted(result.counts),
         }
-        known = (f"{name}: {text}" for name, text in about.items() if text)
+        known = (shown(f"{name}: {text}") for name, text in about.items() if text)
         raise AssertionError("\n  ".join([str(result), *known]))
     return result
 

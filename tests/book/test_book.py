@@ -24,9 +24,10 @@ GRAPH = stored.PACKAGE
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
-    (tmp_path / "book" / "scales").mkdir(parents=True)
-    (tmp_path / "_toc.yml").write_text("root: book/one\nchapters: [{file: book/two}]\n")
-    made = execute.Project(tmp_path)
+    root = tmp_path / "a{b}c"  # papermill takes a path for a template
+    (root / "book" / "scales").mkdir(parents=True)
+    (root / "_toc.yml").write_text("root: book/one\nchapters: [{file: book/two}]\n")
+    made = execute.Project(root)
     write(made, "one", "print('ran with', trials)")
     write(made, "two", "print(seed)", parameters="seed = 1  # any")
     scale(made, '"*": {trials: 1}')

@@ -87,9 +87,58 @@ def test_everything_that_is_installed_is_checked():
     assert {"setuptools", "uv"} <= {release.name for release in RELEASES}
 
 
+def test_the_vulnerabilities_of_everything_that_is_installed_are_looked_up():
+    covered = {ROOT / name for name in supply.INSTALLED} | {*ROOT.glob(supply.DEBIAN)}
+    makefile = (ROOT / "Makefile").read_text()
+    words = re.findall(r"(?<![\w)/])(?:[\w.-]+/)*[\w.%*-]+\.(?:txt|lock)\b", makefile)
+    named = {path for word in words for path in ROOT.glob(word.replace("%", "*"))} | {
+        ROOT / supply.NPM
+    }
+    assert named == covered and Path(supply.NPM).name in makefile
+    places = (
+        ROOT,
+        ROOT / "benchmarks",
+        *(path for path in (ROOT / "book").rglob("*") if path.is_dir()),
+    )
+    files = (path for place in places for path in place.glob("*") if path.is_file())
+    pinned = {
+        path
+        for path in files
+        if path.suffix in (".txt", ".lock") or path.name.endswith("-lock.json")
+    }
+    assert {path for path in pinned if re.search(r"--hash=|integrity", path.read_text())} == covered
+
+
+WORKFLOWS = [
+    *(ROOT / ".github" / "workflows").glob("*"),
+    ROOT / "book" / "released" / "workflow.yml",
+]
+
+
 def test_actions_are_pinned_by_commit():
-    used = re.findall(r"uses: (.*)", (ROOT / ".github" / "workflows" / "book.yml").read_text())
-    assert used and all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+)*", u) for u in used)
+    for path in (*WORKFLOWS, ROOT / "book" / "ci" / "action.yml"):
+        used = re.findall(r"uses: (.*)", path.read_text())
+        assert used and all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+)*", u) for u in used)
+
+
+def test_no_workflow_leaves_the_token_of_its_checkout_to_what_it_runs():
+    for path in WORKFLOWS:
+        steps = [
+            step
+            for job in yaml.safe_load(path.read_text())["jobs"].values()
+            for step in job["steps"]
+        ]
+        taken = [
+            step.get("with", {}) for step in steps if "actions/checkout" in step.get("uses", "")
+        ]
+        assert taken and all(given.get("persist-credentials") is False for given in taken)
+        installs = [step["run"] for step in steps if "pip install" in step.get("run", "")]
+        assert all(
+            "--require-hashes" in line or "--no-deps" in line
+            for run in installs
+            for line in run.split("\n")
+            if "pip" in line
+        )
 
 
 def test_the_bill_of_materials_names_every_locked_release_with_its_licence():

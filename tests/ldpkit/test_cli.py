@@ -219,7 +219,8 @@ def test_a_result_that_could_not_be_written_is_a_failure():
 
 def test_what_is_kept_is_counted_and_removed(call, tmp_path, monkeypatch):
     code = tmp_path / "cache" / "numba"
-    monkeypatch.setattr("ldpkit.cli.audit.CACHE", tmp_path / "cache")
+    monkeypatch.setattr("ldpkit.jit.CACHE", tmp_path / "cache")
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     (code / "digest").mkdir(parents=True)
     (code / "digest" / "kernel.nbc").write_bytes(bytes(2_500_000))
     (tmp_path / "cache" / "data").mkdir()

@@ -2,14 +2,17 @@
 
 import os
 import random
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numba
 import pytest
 from commands import python
 
-from ldpkit import jit
+from ldpkit import digests, jit
 
 
 def weigh(x, y):
@@ -111,20 +114,126 @@ def test_of_many_edits_the_last_are_kept(tmp_path):
     assert own.is_dir() and kept == [f"{i:02}" for i in range(15, 30)]
 
 
-WHERE = "from ldpkit.jit import CACHE; print(CACHE)"
+WHERE = "from ldpkit import jit; print(jit.folder())"
+
+
+def used(home, place, **given):
+    """The folder of machine code that a new process uses, and what it tells."""
+    env = {"TMPDIR": str(place), "XDG_CACHE_HOME": str(home), **given}
+    out, err = python(WHERE, cwd=place, env={name: value for name, value in env.items() if value})
+    return Path(out.strip()), err
 
 
 @pytest.mark.parametrize("home", ["file/home", "~"])
 def test_without_a_home_a_private_temporary_folder_takes_its_place(tmp_path, home):
     (tmp_path / "file").touch()
-    where = {"HOME": home.replace("file", f"{tmp_path}/file"), "TMPDIR": str(tmp_path)}
+    home = home.replace("file", f"{tmp_path}/file")
 
-    def folder():
-        return Path(python(WHERE, cwd=tmp_path, env=where)[0].strip())
-
+    found = [used("", tmp_path, HOME=home) for _ in range(2)]
     own = tmp_path / f"ldpkit-{os.getuid()}"
-    assert folder() == folder() == own and own.stat().st_mode & 0o777 == 0o700
+    assert found == [(own / "numba" / digests.CODE, "")] * 2
+    assert own.stat().st_mode & 0o777 == 0o700
     own.chmod(0o777)  # others could put machine code there
-    other = folder()
-    assert other != own and other.parent == tmp_path and other.stat().st_mode & 0o777 == 0o700
+    nowhere, said = used("", tmp_path, HOME=home)
+    assert str(nowhere) == "None" and f"{own} belongs to another user, or others can" in said
     assert not (tmp_path / "~").exists()
+
+
+OPEN = {
+    "the home is open to a group": ("home", 0o775, "a link"),
+    "another user made the folder": ("home/ldpkit", 65534, "XDG_CACHE_HOME"),
+    "a folder above is of another user": (".", 65534, "NUMBA_CACHE_DIR"),
+    "an inner folder is open to a group": ("home/ldpkit/numba", 0o2770, "NUMBA_CACHE_DIR"),
+    "another user made the innermost": (f"home/ldpkit/numba/{digests.CODE}", 65534, "a link"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OPEN)
+def test_code_is_not_kept_where_others_can_put_theirs_and_that_is_told_once(tmp_path, case):
+    part, changed, by = OPEN[case]
+    if changed == 65534 and os.getuid():
+        pytest.skip("only root can give a file to another user")
+    home, private = tmp_path / "place" / "home", tmp_path / "private"
+    for folder in (home / "ldpkit" / "numba" / digests.CODE, private):
+        folder.mkdir(mode=0o700, parents=True)
+    given = {"NUMBA_CACHE_DIR": str(home)} if by == "NUMBA_CACHE_DIR" else {}
+    if by == "a link":  # which is safe itself
+        (tmp_path / "link").symlink_to("place/home")
+        home = tmp_path / "link"
+    code = home / "ldpkit" / "numba" / digests.CODE
+    code.chmod(0o755)
+    (code / "kernel.nbc").touch()
+    assert used(home, private, **given) == (code, "")
+    # files that others could reach are gone
+    assert code.stat().st_mode & 0o777 == 0o700 and not any(code.iterdir())
+    bad = tmp_path / "place" / part
+    os.chown(bad, changed, changed) if changed == 65534 else bad.chmod(changed)
+    own = private / f"ldpkit-{os.getuid()}" / "numba" / digests.CODE
+    found, said = used(home, private, **given)
+    assert found == own and own.stat().st_mode & 0o777 == 0o700
+    told = re.search("UserWarning: (.+) belongs to another user, or others can write into", said)
+    assert Path(told[1]).resolve() == bad.resolve()
+    assert f"; compiled code is kept in {own}\n" in said
+    assert used(home, private, **given) == (own, "")
+
+
+def test_a_link_of_another_user_in_a_folder_for_all_is_not_followed(tmp_path):
+    if os.getuid():
+        pytest.skip("only root can give a file to another user")
+    shared, mine = tmp_path / "shared", tmp_path / "mine"
+    for folder, mode in ((shared, 0o1777), (mine, 0o700)):
+        folder.mkdir()
+        folder.chmod(mode)
+    (shared / "home").symlink_to(mine)
+    code = Path("ldpkit", "numba", digests.CODE)
+    assert used(shared / "home", mine) == (shared / "home" / code, "")
+    os.lchown(shared / "home", 65534, 65534)
+    found, said = used(shared / "home", mine)
+    assert found.is_relative_to(mine) and f"{shared / 'home'} belongs to another user" in said
+    assert used(shared / "own", mine) == (shared / "own" / code, "")  # sticky: nobody replaces it
+
+
+def test_kept_code_of_another_user_is_not_run(kept, recwarn):
+    if os.getuid():
+        pytest.skip("only root can give a file to another user")
+    path = next(path for path in kept if path.suffix == ".nbc")
+    os.chown(path, 65534, 65534)
+    value, stats = made()
+    assert value == 6.0 and not stats.cache_hits and path.stat().st_uid == 0
+    (said,) = recwarn
+    assert f"belongs to another user ({path.name}); it is compiled again" in str(said.message)
+
+
+COMPILES_AND_FORKS = """
+import os, signal, threading
+from numba.core import event
+from ldpkit import jit
+
+def slow(x): return x + 1.0
+def other(x): return x + 2.0
+
+class Begun(event.Listener):
+    def on_start(self, _):
+        begun.set()
+
+    def on_end(self, _): pass
+
+begun, thread = threading.Event(), threading.Thread(target=jit.kernel(slow), args=(1.0,))
+event.register("numba:compile", Begun())
+thread.start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    os._exit(int(jit.kernel(other)(1.0)))
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_fork_while_a_thread_compiles_waits_and_its_child_compiles_too(tmp_path):
+    file = tmp_path / "forks.py"  # numba keeps code of files only
+    file.write_text(COMPILES_AND_FORKS)
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, file], env=env, capture_output=True, timeout=120)
+    assert (done.stdout, done.stderr) == (b"3\n", b"")

@@ -1,16 +1,25 @@
 """Files that commands write: new ones or their own, never somebody else's; and what a message
 repeats of what was given."""
 
+import dataclasses
+import json
 import os
+import re
 import stat
+import sys
+import unicodedata
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
-from ldpkit.cli import commands
+from ldpkit import audit
+from ldpkit.cli import commands, main
 from ldpkit.cli.group import brief
-from ldpkit.digests import replace
+from ldpkit.digests import damaged, replace
+from ldpkit.mechanisms import GRR, Client, ClientError, Program
+from ldpkit.progress import Progress
 
 AUDIT = "audit --mechanism GRR --k 5 --epsilon 1 --attack tight --until-sure --trials 40"
 LINES = {
@@ -143,3 +152,89 @@ def test_a_message_repeats_little_of_a_long_value(given, shown):
 def test_every_error_is_short(here, call, line):
     status, out, err = call(line.format("x" * 100_000))
     assert status in (2, 4) and out == "" and err.count("\n") == 1 and 20 < len(err) < 2500
+
+
+NASTY = "a\x1b]0;b\x07\r\n\x7f\x9b[2J\u061c\u200f\u202e\u2066\u2028\u2029c"
+CLIENTS = f"""
+NASTY = {NASTY!r}
+
+def field(value):
+    return {{NASTY: value}}
+
+def text(value):
+    return NASTY
+
+def fails(value):
+    raise RuntimeError(NASTY)
+"""
+PROGRAM = "import sys\nfor line in sys.stdin: "
+LEAKS = ["audit", "--epsilon", "1", "--trials", "300"]
+TWO = ["--inputs", "[0,1]"]
+CLIENT, RECORDED = [*LEAKS, *TWO, "--client"], [*LEAKS, "--recordings"]
+COMMAND = [*LEAKS, *TWO, "--command"]
+EXACT = ["exact", "--epsilon", "1", *TWO, "--client"]
+MECHANISM = ["--mechanism", "GRR", "--k", "3", "--epsilon", "1"]
+PLACES = {
+    "field of a report": [*CLIENT, "nasty:field"],
+    "field of a report, as JSON": [*CLIENT, "nasty:field", "--json"],
+    "input": [*LEAKS, "--inputs", json.dumps([NASTY, "b"]), "--client", "nasty:field"],
+    "exception": [*CLIENT, "nasty:fails"],
+    "name of a client": [*CLIENT, f"nasty:{NASTY}"],
+    "field of a recording": [*RECORDED, "field.jsonl", "other.jsonl"],
+    "column of a recording": [*RECORDED, "column.csv", "columns.csv"],
+    "name of a recording that ends": [*RECORDED, f"{NASTY}.jsonl", "other.jsonl"],
+    "name of a recording that is none": [*RECORDED, f"a.{NASTY}", "other.jsonl"],
+    "field to ignore": [*RECORDED, "field.jsonl", "other.jsonl", "--ignore", NASTY],
+    "standard error of a program": [*COMMAND, f"{sys.executable} errors.py"],
+    "output of a program": [*COMMAND, f"{sys.executable} output.py"],
+    "name of a program": [*COMMAND, f"'{NASTY}'"],
+    "exact: report": [*EXACT, "nasty:text"],
+    "exact: report, as JSON": [*EXACT, "nasty:text", "--json"],
+    "exact: exception": [*EXACT, "nasty:fails"],
+    "plan: attack": ["plan", *MECHANISM, "--suspected", "2", "--attack", NASTY],
+    "rates: mechanism": ["rates", "--mechanism", NASTY],
+    "resume: file": ["resume", f"{NASTY}.jsonl"],
+    "resume: no file": ["resume", NASTY],
+    "sweep: table": ["sweep", "grid.yml", "--workers", "1", "--out", f"{NASTY}.csv"],
+    "sweep: cell that fails": ["sweep", "fails.yml", "--workers", "1", "--allow", "nasty"],
+    "sweep: key": ["sweep", "keys.yml"],
+    "option": ["audit", f"--{NASTY}"],
+    "command": [NASTY],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_control_character_of_somebody_else_reaches_the_terminal(
+    tmp_path, monkeypatch, capfd, place
+):
+    monkeypatch.chdir(tmp_path)
+    line, cell = NASTY.partition("\r")[0], {"mechanism": "nasty:fails", "report": "value"}
+    fails = {"audit": "audit", "seed": 1, "grid": {"k": 3, "epsilon": 1, "trials": 9, **cell}}
+    reports = {"field": {NASTY: 0}, "other": {NASTY: 1}, NASTY: {NASTY: 0}}
+    files = {
+        "nasty.py": CLIENTS, "grid.yml": GRID, "keys.yml": json.dumps({NASTY: 1}),
+        "fails.yml": json.dumps(fails), "errors.py": f"{PROGRAM}sys.exit({NASTY!r})",
+        "output.py": f"{PROGRAM}print({NASTY!r}, flush=True)",
+        "column.csv": f"{line},y\n1,2\n", "columns.csv": "x,y\n1,2\n",
+    } | {f"{name}.jsonl": f"{json.dumps(report)}\n" * (60 + len(name)) for name, report in reports.items()}  # fmt: skip
+    for name, text in files.items():
+        Path(name).write_text(text)
+    with pytest.raises(SystemExit):
+        main(PLACES[place])
+    said = "".join(capfd.readouterr())
+    controls = {c for c in said if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    assert controls <= {"\n"} and re.search(r"\\x1b|\\u001b|\\x7f", said), said
+
+
+def test_no_control_character_of_somebody_else_is_in_what_python_prints(recwarn):
+    result = dataclasses.replace(audit(GRR(3, 1.0), trials=10), about=NASTY, mechanism=NASTY)
+    bar = Progress(1, "cells", more=lambda: NASTY)
+    damaged(NASTY)
+    client = Client(Program([sys.executable, "-c", f"import sys; sys.exit({NASTY!r})"]), k=2,
+                    report="value", epsilon=1.0)  # fmt: skip
+    with pytest.raises(ClientError) as caught:
+        client.perturb([0], np.random.default_rng(1))
+    said = [str(result), str(bar), str(recwarn[0].message), str(caught.value), result.to_json()]
+    for text in said:
+        assert re.search(r"\\x1b|\\u001b", text) and "\x1b" not in text
+        assert text.replace("\n", "").isprintable(), text

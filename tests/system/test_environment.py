@@ -32,7 +32,7 @@ def other(tmp_path):
     def make(venv=mine, gone=""):
         log.write_text("")
         given = {"env": {"PATH": os.environ["PATH"], "LOG": str(log), "GONE": gone}, "cwd": root}
-        command = ["make", f"{venv}/ready", f"VENV={venv}"]
+        command = ["make", f"VENV={venv}", "--", f"{venv}/ready"]
         done = subprocess.run(command, capture_output=True, text=True, **given)
         return done.returncode, done.stderr, log.read_text().splitlines()
 
@@ -75,11 +75,16 @@ def test_an_environment_by_the_usual_name_is_kept_too_if_somebody_else_made_it(o
     assert (root / ".venv" / "precious").read_text() == "mine"
 
 
-@pytest.mark.parametrize("venv", ["", "two words", "empty"])
+@pytest.mark.parametrize(
+    "venv",
+    ["", "two words", "blank ", "empty", "-x", "x;touch${IFS}owned;", "$(touch${IFS}owned)", "a%b", "a:b",
+     "a=b", "a'b", 'a"b', "a#b", "a\\b", "a*", "`touch${IFS}owned`"],
+)  # fmt: skip
 def test_what_is_no_environment_is_named(other, venv):
     root, _, make = other
     (root / "empty").mkdir()
     (root / "empty" / "precious").touch()
     status, said, asked = make(venv)
     assert status == 2 and not asked and (root / "empty" / "precious").exists()
+    assert not (root / "owned").exists()
     assert f"got '{venv}'" in said or f"VENV={venv} is no environment of Python" in said

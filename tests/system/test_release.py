@@ -107,25 +107,47 @@ def test_the_workflow_signs_all_that_it_adds_to_a_release_and_runs_nothing_where
     assert kept[-1]["with"]["path"] == "_build/dist"
 
 
-def test_what_could_not_be_looked_up_is_told_from_what_was_found(tmp_path, monkeypatch, capsys):
-    """The tool itself says whether it was answered: nothing here knows an address."""
+def test_every_installed_file_is_looked_up_and_what_could_not_be_is_told(
+    tmp_path, monkeypatch, capsys
+):
+    """The tools themselves say whether they were answered: nothing here knows an address."""
     assert not re.search(r"pypi\.org|socket", (ROOT / "Makefile").read_text())
-    tool = tmp_path / "_build" / "pip-audit" / "bin" / "pip-audit"
+    tool, npm = tmp_path / "_build" / "pip-audit" / "bin" / "pip-audit", tmp_path / "npm"
     tool.parent.mkdir(parents=True)
+    for name in supply.INSTALLED:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     monkeypatch.setattr(supply, "ROOT", tmp_path)
-    for said, status, expected in (
-        ("ERROR:pip_audit._cli:Could not connect to PyPI's vulnerability feed", 1, 4),
-        ("requests.exceptions.ConnectionError: Max retries exceeded with url: /json", 1, 4),
-        ("Found 1 known vulnerability in 1 package", 1, 1),
-        ("No known vulnerabilities found", 0, 0),
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    script = '#!/bin/sh\necho "$0 $*" >>{log}\ncase "$*$PWD" in *{part}*) echo "{said}" >&2; exit 1 ;; esac\n'
+    for part, said, expected in (
+        ("requirements.lock", "ERROR:pip_audit._cli:Could not connect to PyPI's feed", 4),
+        ("dev.lock", "requests.exceptions.ConnectionError: Max retries exceeded", 4),
+        ("flwr", "ERROR:pip_audit._cli:flwr: could not be audited: flwr", 4),
+        ("flwr", "Found 1 known vulnerability in 1 package", 0),
+        ("slides", "Found 1 known vulnerability in 1 package", 1),
+        ("js", "npm error audit endpoint returned an error", 4),
+        ("js", "1 high severity vulnerability", 1),
+        ("nothing", "", 0),
     ):
-        tool.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit {status}\n')
-        tool.chmod(0o755)
+        log = tmp_path / "log"
+        log.write_text("")
+        for path in (tool, npm):
+            path.write_text(script.format(log=log, part=part, said=said))
+            path.chmod(0o755)
         with pytest.raises(SystemExit) as ended:
             supply.vulnerabilities()
-        err = capsys.readouterr().err
-        assert ended.value.code == expected and said in err
-        assert ("nothing was looked up" in err) == (expected == 4)
+        out = capsys.readouterr().out
+        assert ended.value.code == expected and said in out, said
+        assert ("this file was not looked up" in out) == (expected == 4)
+        asked = log.read_text().splitlines()
+        read = [line.partition(" -r ")[2] for line in asked[:-1]]
+        assert read == [str(tmp_path / name) for name in supply.INSTALLED[:-1]]
+        assert asked[-1].endswith("npm audit --package-lock-only")
+    npm.unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemExit) as ended:
+        supply.vulnerabilities()
+    assert ended.value.code == 4
 
 
 def test_the_notice_names_what_a_bundle_passes_on(tmp_path):
