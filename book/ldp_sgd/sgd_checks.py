@@ -197,7 +197,7 @@ def check_table3(shown, *, delta, trials, measurements):
             published=row["measured, paper"] if same else None,
             published_error=0.005,
             readings=readings,
-            note="All six are judged together, because one alone scatters as widely as it is large.",
+            note="All six are judged together, because one alone scatters as widely as it is large." if same else "",
         )
     for e in (1, 2, 4):
         printed = paper_values.lookup("ldp_sgd", "table3", "required_clients", f"eps0={e}")
