@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from . import digests
 
-__all__ = ["CACHE", "kernel"]
+__all__ = ["CACHE", "kernel", "waiting"]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
@@ -37,6 +37,8 @@ def _cache() -> Path:
 
 CACHE = _cache()
 """The user's folder for files that can be made again."""
+waiting: list[Callable[[], object]] = []
+"""Called once each, before a kernel is compiled because no machine code of it was kept."""
 _KEPT = 16  # folders of machine code that are kept
 
 
@@ -137,7 +139,10 @@ def _checked() -> type:
                     for stale in kept:
                         shutil.rmtree(stale) if stale.is_dir() else stale.unlink(missing_ok=True)
                     return None
-            return super().load(key)
+            found = super().load(key)
+            while found is None and waiting:
+                waiting.pop()()
+            return found
 
         @contextlib.contextmanager
         def _open_for_write(self, place: str) -> Iterator[io.BytesIO]:

@@ -186,9 +186,11 @@ def titled(name: str, parameters: Mapping[str, object]) -> str:
 
 
 def against(result: Any, pair: Sequence[Any]) -> str:
-    """Return the two inputs of a pair as they were given."""
+    """Return the two inputs of a pair as they were given; *the others* stay words."""
     values = result.parameters.get("values")
-    return " against ".join(str(v if values is None else values[v]) for v in pair)
+    return " against ".join(
+        str(values[v] if values and not isinstance(v, str) else v) for v in pair
+    )
 
 
 def leading(result: Any) -> str:

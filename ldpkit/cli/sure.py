@@ -14,6 +14,7 @@ from .. import __version__, attacks, betting, checks, stats
 from ..auditors.report_html import OPENING, page
 from ..auditors.result import PairResult, Row
 from ..digests import digest, replace, replaceable
+from ..jit import waiting
 from ..mechanisms import Client
 from ..sequential import SequentialAudit
 from ..sequential.loop import Run
@@ -46,6 +47,7 @@ _BETS = (
     "save",
 )  # fmt: skip
 _FILE = click.Path(dir_okay=False)
+_COMPILES = "compiling, once on this machine: --max-time begins afterwards"
 
 HTML = click.option("--html", type=_FILE, help="Write a report for others into one file.")
 
@@ -116,6 +118,8 @@ def sure(words: Row, as_json: bool, strict: bool, begun: Run | None = None) -> i
         not save or save != html, f"--save and --html must name two files, got {html} twice"
     )
     run = begun or planned(words).start(words["seed"])
+    if words["max_time"] is not None:
+        waiting[:] = [lambda: click.echo(_COMPILES, err=True)]
     kept = time.monotonic()
     for _ in run.pieces():
         if save and time.monotonic() - kept > 1:

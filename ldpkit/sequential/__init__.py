@@ -92,7 +92,8 @@ class SequentialAudit(PairAudit):
     within : float, optional
         Stop when the bound is this close to the claim.
     max_time : float, optional
-        Seconds after which to stop.
+        Seconds after which to stop. The clock starts when all kernels are compiled. An audit that
+        could not yet have refuted a client in the clear goes on, for twice as long at most.
     """
 
     _: KW_ONLY

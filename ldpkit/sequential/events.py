@@ -308,7 +308,7 @@ class Tracks(Player):
         self._fresh[:], self._symbols = True, symbols  # no event was chosen by counted reports
 
     def _win(self, reports: Array, at: int, low: int) -> tuple[Array, Array]:
-        symbols = self._symbols[:, : reports.size]
+        symbols = np.ascontiguousarray(self._symbols[:, : reports.size])  # one type to compile
         self._shown = np.array([np.bincount(row, minlength=5) for row in symbols])
         start = (self.shares + self.now)[:, :, at]
         scale = float(start.max())

@@ -3,10 +3,12 @@
 Read `Run._piece` and the methods after it, which are one round from its coin to what is learned.
 """
 
+import functools
 import itertools
 import math
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,12 +26,12 @@ from ..reports.anything import rows
 from ..reports.base import picked
 from ..rng import generator
 from ..stats import down
-from ..types import Array, Rates, Reports
+from ..types import Array, Rates, Reports, Rng
 from .columns import read
-from .events import IDLE, SHARE, Accepted, Event, Source, Tracks, happened
+from .events import IDLE, SHARE, Accepted, Declared, Event, Source, Tracks, happened
 from .players import Kept, Wealth, grid
 from .portfolio import Portfolio
-from .result import SequentialResult, bets, result
+from .result import SequentialResult, bets, clear, result
 from .scores import Scores
 from .screen import Screen
 
@@ -41,6 +43,7 @@ _SEEN, _ENTRIES = 4096, 100_000  # largest number of rounds, and of entries, scr
 _ENTRY = 0.1  # share of the stake for bets on single entries, if the claim is a curve
 _LATE = 0.1  # share of the stake for bets on the input of the report before
 _PIECE = 0.5  # seconds that one piece of reports from a slow client should take
+_TRIED = 400  # reports of the short audit that compiles
 
 
 class Run(Kept):
@@ -164,6 +167,8 @@ class Run(Kept):
 
     def pieces(self, trials: int | None = None) -> Iterator[int]:
         """Bet until the audit stops, as `go` does; yield the number of rounds after each piece."""
+        if self.audit.max_time is not None:
+            _compile(self.audit)
         audit, begun = self.audit, time.perf_counter()
         trials = audit.trials if trials is None else trials
         watched, before = not self.wealth.refuted, self.seconds
@@ -176,7 +181,7 @@ class Run(Kept):
             won, self.repeated = same_seed(self.mechanism, audit.inputs, goal)
             self.wealth.won = won + math.log(SHARE) if won >= goal else -math.inf
         self.stopped = self._why(budget, watched) or ("not valid" if self.repeated else "")
-        end = begun + (math.inf if audit.max_time is None else audit.max_time)
+        limit = math.inf if audit.max_time is None else audit.max_time
         with Progress(
             budget * size, "reports", self.mechanism.name, start=self.rounds * size
         ) as progress:
@@ -189,8 +194,9 @@ class Run(Kept):
                 progress.say(self.summary())  # an interrupt may print it at any moment
                 progress.add(used * size)
                 yield self.rounds
-                late = "time is up" if time.perf_counter() >= end else ""
-                self.stopped = self._why(budget, watched) or late
+                spent = time.perf_counter() - begun
+                late = spent >= limit and (spent >= 2 * limit or clear(self))
+                self.stopped = self._why(budget, watched) or ("time is up" if late else "")
 
     def summary(self) -> str:
         """Return bound and e-value so far, in a few words."""
@@ -366,6 +372,43 @@ class Run(Kept):
 
     def _sound(self) -> bool:
         return min(self.seed, self.seconds, self.asked.min()) >= 0
+
+
+# --- to compile before the clock starts -----------------------------------------------------------
+
+
+def _compile(audit: Any) -> None:
+    """Compile the kernels of an audit by a short audit like it, so that they cost it no time.
+
+    A client is asked for no report that does not count. Therefore made-up reports stand for it.
+    """
+    mechanism, attack, inputs = audit.mechanism, audit.attack, audit.inputs
+    if isinstance(mechanism, Client | Source):
+        k, report = getattr(mechanism, "k", len(inputs)), getattr(mechanism, "report", "any")
+        mechanism = Client(functools.partial(_made_up, report, k), k, report, 1.0)
+        attack = [_HALF if isinstance(a, Event) else a for a in attack]
+        inputs = range(len(inputs))
+    limits: Any = {"within": None, "max_time": None}
+    run = Run(
+        replace(audit, mechanism=mechanism, attack=attack, pair=None, inputs=inputs, **limits)
+    )
+    while run.rounds < _TRIED:
+        run._piece(_TRIED - run.rounds, False)
+    result(run)
+
+
+_HALF = Declared(lambda reports: np.arange(len(reports)) % 2 == 0, "every second report")
+
+
+def _made_up(report: str, k: int, values: Array, rng: Rng) -> Any:
+    """Return reports that show the value every other time, so that all kinds of bets are made."""
+    n = len(values)
+    shown = np.where(rng.random(n) < 0.5, values, rng.integers(k, size=n))
+    if report == "any":  # entries of all types
+        words = "a 1", 1, [1, 0, 0.5], [0, 1, 1], {"b": None}
+        return [[int(value), *words, *rng.random(3)] for value in shown]
+    bits = shown[:, None] == np.arange(k)
+    return {"value": shown, "bits": bits, "subset": shown[:, None]}[report]
 
 
 def _size(reports: Reports) -> int:

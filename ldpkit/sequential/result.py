@@ -28,7 +28,7 @@ from .tallies import ZERO, stake
 if TYPE_CHECKING:
     from .loop import Run
 
-__all__ = ["WEIGHED", "SequentialResult", "bets", "one_in", "result"]
+__all__ = ["WEIGHED", "SequentialResult", "bets", "clear", "one_in", "result"]
 
 WEIGHED = ", weighed together with everything else that can be seen"
 """Follows the words of the best single entry if the bets on all entries together won more."""
@@ -344,6 +344,17 @@ def one_in(run: "Run") -> int:
     return bisect.bisect_left(
         range(1, reports + 1), True, key=lambda n: not _refutes(run, reports, n)
     )
+
+
+def clear(run: "Run") -> bool:
+    """Return whether the reports so far refute a client that sends its input in the clear.
+
+    If no attack learns, the client may send it in one report of ten.
+    """
+    reports, (claim, _) = int(run.asked.min()), run.audit.claim
+    if run.screens and claim < math.inf:
+        return _refutes(run, reports, 1)
+    return claim == math.inf or run.wealth.most(max(reports, 1)) > claim
 
 
 def bets(run: "Run") -> list[tuple[Event | None, Row]]:

@@ -5,14 +5,15 @@ import functools
 import json
 import math
 
+import numba
 import numpy as np
 import pytest
 from laws import P_MIN
 from scipy import stats
 
-from ldpkit import audit, betting
+from ldpkit import audit, betting, jit
 from ldpkit.curve import gdp
-from ldpkit.mechanisms import GRR, OUE, PCKVUE, Client, KeyValues
+from ldpkit.mechanisms import GRR, OUE, PCKVUE, Client, KeyValues, recorded
 from ldpkit.sequential import Declared, SequentialAudit
 from ldpkit.sequential.events import Tracks
 from ldpkit.sequential.players import Wealth, grid
@@ -278,3 +279,77 @@ def test_rates_are_learned_by_coins():
 def test_bounds_are_never_rounded_up():
     found = [down(0.99996), down(0.5, 6), down(1e-9), down(101.7, 0)]
     assert found == "0.9999 0.500000 0.0000 101".split()
+
+
+class Clock:
+    """A clock that stands still until something takes its time."""
+
+    now = 0.0
+
+    def __init__(self, monkeypatch):
+        monkeypatch.setattr("time.perf_counter", lambda: self.now)
+
+    def slow(self, seconds):
+        """A client in the clear whose reports take so long."""
+
+        def send(value):
+            self.now += seconds
+            return value
+
+        return send
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
+
+
+def recordings(folder):
+    """Reports of two inputs in the clear."""
+    paths = [folder / "0.jsonl", folder / "1.jsonl"]
+    for value, path in enumerate(paths):
+        path.write_text(f"{value}\n" * 90)
+    return recorded(*paths, "any", 1.0)
+
+
+@pytest.mark.parametrize(
+    "target, given",
+    [
+        (lambda _: Client(lambda v, rng: v, values=[0, 1], epsilon=1.0), {}),
+        (lambda _: Client(lambda v, rng: [[x, {"a": x / 3}, "b" * x] for x in v], values=[0, 1, 2], epsilon=1.0), {}),
+        (lambda _: Client(lambda v, rng: v, 4, "value", 1.0), {"attack": ["tight", "learned"]}),
+        (lambda _: Client(lambda v, rng: np.eye(4, dtype=int)[v], 4, "bits", 1.0), {"attack": "guess"}),
+        (lambda _: Client(lambda v, rng: v, values=[0, 1], epsilon=1.0), {"curve": gdp(1.0)}),
+        (recordings, {}),
+        (lambda _: OUE(3, 1.0), {"attack": ["guess", "learned"], "faithful": True}),
+    ],
+)  # fmt: skip
+def test_the_clock_starts_when_all_kernels_are_compiled(
+    clock, monkeypatch, tmp_path, target, given
+):
+    """A call of a kernel with new types takes a minute, as if nothing was compiled before."""
+    known, call = set(), jit._Lazy.__call__
+
+    def first(kernel, *arguments):
+        key = kernel.__qualname__, *map(numba.typeof, arguments)
+        clock.now += 60 * (key not in known)
+        known.add(key)
+        return call(kernel, *arguments)
+
+    monkeypatch.setattr(jit._Lazy, "__call__", first)
+    plan = {"attack": "learned", "trials": 60, "max_time": 8.0} | given
+    result = SequentialAudit(target(tmp_path), **plan).run()[0]
+    assert known and result.seconds == 0 and result.stopped in ("violation", "budget spent")
+
+
+def test_no_audit_ends_by_time_before_it_can_refute_a_client_in_the_clear(clock):
+    """About 21 reports of each input are needed."""
+    plan = {"attack": "learned", "trials": 10**6, "max_time": 8.0}
+    one = SequentialAudit(Client(clock.slow(0.3), values=[0, 1], epsilon=1.0), **plan).run()[0]
+    assert one.violated and 8 < one.seconds < 16
+    client = Client(lambda v: clock.slow(0.1)(0), values=[0, 1], epsilon=1.0)
+    two = SequentialAudit(client, **plan).run()[0]  # enough reports, and none of them a violation
+    assert two.stopped == "time is up" and 8 <= two.seconds < 9
+    client = Client(clock.slow(2), values=[0, 1], epsilon=1.0)
+    three = SequentialAudit(client, **plan).run()[0]
+    assert three.status == "inconclusive" and three.stopped == "time is up" and three.seconds >= 16
