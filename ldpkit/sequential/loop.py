@@ -15,11 +15,11 @@ import numpy as np
 
 from .. import checks
 from ..auditors.base import makeable
-from ..auditors.independence import same_seed
+from ..auditors.independence import Seed, known_seed
 from ..auditors.result import Row, finite
 from ..mechanisms import Client, Program
 from ..mechanisms.base import distribution_known
-from ..mechanisms.client import identity
+from ..mechanisms.client import identity, restarts
 from ..mechanisms.recordings import Recordings
 from ..progress import Progress
 from ..reports.anything import rows
@@ -64,9 +64,11 @@ class Run(Kept):
     ----------
     asked : int array (k,)
         Number of reports of each input in these rounds.
+    restarts : int
+        How often a program was started again.
     """
 
-    _KEPT = ("asked", "seed", "seconds")
+    _KEPT = ("asked", "seed", "seconds", "restarts")
 
     def __init__(self, audit: Any, seed: int = 1, state: Row | None = None) -> None:
         mechanism: Any = audit.mechanism
@@ -88,9 +90,10 @@ class Run(Kept):
         self.repeats = batched if self.live else mechanism.repeats  # reports, from the same seed
         self.ahead = batched and self.live and not exact  # many inputs at a time
         self.program = isinstance(getattr(mechanism, "function", None), Program)
-        self.repeated = False  # whether the program draws the same coins at every start
+        self.seeded: Seed | None = None  # how the coins of the program are known
         self.cycle = inputs if self.live else 1  # rounds for one report of each input
         self.asked, self.stopped, self.seconds = np.zeros(inputs, int), "", 0.0
+        self.restarts = 0
         self.trajectory: list[tuple[int, float, float]] = []
         self.tracks: Tracks | None = None
         self.screens: list[Screen] = []
@@ -172,15 +175,17 @@ class Run(Kept):
         audit, begun = self.audit, time.perf_counter()
         trials = audit.trials if trials is None else trials
         watched, before = not self.wealth.refuted, self.seconds
+        restarted = self.restarts - restarts(self.mechanism)
         budget, size = trials * self.cycle, len(audit.inputs) // self.cycle
         recordings = self.mechanism if isinstance(self.mechanism, Recordings) else None
         if recordings:
             recordings.seek(self.rounds)
         if self.program and not self.rounds and watched:
             goal = self.wealth.goal - math.log(SHARE)
-            won, self.repeated = same_seed(self.mechanism, audit.inputs, goal)
-            self.wealth.won = won + math.log(SHARE) if won >= goal else -math.inf
-        self.stopped = self._why(budget, watched) or ("not valid" if self.repeated else "")
+            won, self.seeded = known_seed(self.mechanism, audit.inputs, goal)
+            if won >= goal:
+                self.wealth.refute(won + math.log(SHARE))
+        self.stopped = self._why(budget, watched) or ("not valid" if self.seeded else "")
         limit = math.inf if audit.max_time is None else audit.max_time
         with Progress(
             budget * size, "reports", self.mechanism.name, start=self.rounds * size
@@ -188,6 +193,7 @@ class Run(Kept):
             while not self.stopped:
                 used = self._piece(budget - self.rounds, watched)
                 self.seconds = before + time.perf_counter() - begun
+                self.restarts = restarted + restarts(self.mechanism)
                 if not used:
                     self.stopped = recordings.ending if recordings else "no more reports"
                     return
@@ -371,7 +377,7 @@ class Run(Kept):
             self.wealth.restore(state["wealth"])
 
     def _sound(self) -> bool:
-        return min(self.seed, self.seconds, self.asked.min()) >= 0
+        return min(self.seed, self.seconds, self.restarts, self.asked.min()) >= 0
 
 
 # --- to compile before the clock starts -----------------------------------------------------------

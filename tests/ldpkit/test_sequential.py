@@ -2,8 +2,11 @@
 False alarms of tight nulls are compared with exact binomial tails at `P_MIN`."""
 
 import functools
+import itertools
 import json
 import math
+import re
+from dataclasses import replace
 
 import numba
 import numpy as np
@@ -12,6 +15,7 @@ from laws import P_MIN
 from scipy import stats
 
 from ldpkit import audit, betting, jit
+from ldpkit.auditors.report_html import facts
 from ldpkit.curve import gdp
 from ldpkit.mechanisms import GRR, OUE, PCKVUE, Client, KeyValues, recorded
 from ldpkit.sequential import Declared, SequentialAudit
@@ -212,12 +216,12 @@ def test_a_claim_is_one_of_those_that_are_rejected_to_the_last_bit():
 
 
 def test_a_won_audit_stops_although_a_smaller_claim_is_not_rejected():
-    """Bets at a small epsilon lose more than those at the claim."""
+    """Bets at a small epsilon lose more than those at the claim, which implies all smaller ones."""
     wealth = tracked(1.0, 0.0, ALPHA, [None, None], coins=True)
     wealth.players[0].base[3] = -50.0  # a claim of 0.03 is far from rejected
     symbols = np.tile(np.array([1, 2], np.uint8), 500)[None].repeat(2, axis=0)
     used = bet(wealth, symbols)
-    assert used < 200 and wealth.refuted and wealth.lower < 1.0
+    assert used < 200 and wealth.refuted and wealth.lower >= 1.0
 
 
 def test_nothing_that_a_slow_client_made_is_thrown_away():
@@ -279,6 +283,37 @@ def test_rates_are_learned_by_coins():
 def test_bounds_are_never_rounded_up():
     found = [down(0.99996), down(0.5, 6), down(1e-9), down(101.7, 0)]
     assert found == "0.9999 0.500000 0.0000 101".split()
+    shown = {(1 + 2**-15, 1.0): "1.00003", (2 / 3, 2 / 3): "0.666667", (0.1234562, 0.123456): "0.1234562",
+             (0.99999, 1.0): "0.9999", (1.2, 1.0): "1.1999"}  # fmt: skip
+    assert {pair: down(pair[0], claim=pair[1]) for pair in shown} == shown
+    found = replace(audit(GRR(5, 1.0), "tight", trials=1000), lower=1 + 2**-15)
+    assert "at least epsilon = 1.00003, more than the claimed 1." in found.verdict
+    assert facts(found)["lower"].startswith("1.00003 ")
+
+
+def lies(rate, values, rng):
+    return np.where(rng.random(len(values)) < rate, 1 - np.array(values), values).tolist()
+
+
+@pytest.mark.parametrize("claim", [0.1234567, 0.3, 2 / 3, 1.0, 2.2])
+@pytest.mark.parametrize("curve", [False, True])
+def test_a_refuted_claim_and_its_bound_never_contradict_each_other(claim, curve):
+    """Everything that is printed is compared, as numbers."""
+    refuted = 0
+    for rate, seed in itertools.product((0.0, 0.02, 0.1), range(1, 4)):
+        for attack in ["learned"] if curve else ["learned", "tight"]:
+            form = {"k": 2, "report": "value"} if attack == "tight" else {"values": [0, 1]}
+            client = Client(functools.partial(lies, rate), epsilon=claim, **form)
+            given = {"curve": gdp(claim)} if curve else {}
+            found = SequentialAudit(client, attack, trials=1000, **given).run(seed)[0]
+            lower = found.mu_lower if curve else found.lower
+            assert found.violated == (lower >= claim)
+            if found.violated:
+                pattern = r"No mu below (\S+) is" if curve else r"Epsilon is at least (\S+)\."
+                printed, table = re.search(pattern, found.verdict)[1], facts(found)["lower"]
+                assert float(printed) >= float(f"{claim:g}") and printed in table, found.verdict
+                refuted += 1
+    assert refuted > 4
 
 
 class Clock:
