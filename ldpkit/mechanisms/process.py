@@ -240,7 +240,7 @@ class Program:
         try:
             report = parsed(text.decode("utf-8-sig"))
         except ValueError as error:
-            if started:
+            if started and isinstance(error, json.JSONDecodeError):  # it may be a banner
                 self._fail(
                     line,
                     f"wrote a first line on standard output{self._skipped} that is no report,"
@@ -260,7 +260,7 @@ class Program:
     def _skipped(self) -> str:
         return f" after {self.skip_lines:,} that were skipped" if self.skip_lines else ""
 
-    def _start(self) -> None:
+    def _start(self) -> tuple[Any, IO[bytes], int, int]:
         errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as it runs
         reading, writing = os.pipe()
         try:
@@ -273,14 +273,13 @@ class Program:
             raise NoClientError(f"program {self!r} cannot be started: {error}") from error
         os.set_blocking(writing, False)
         self._running, self.starts = (started, errors, reading, writing), self.starts + 1
+        return self._running
 
     def _ask(self, line: str, until: float) -> tuple[bytes, bool]:
         """Return the program's answer to one line, and whether it ended before it read the line."""
         started = self._running is None
-        if self._running is None:
-            self._start()
-        assert self._running
-        (process, _, reading, writing), answer, data = self._running, b"", f"{line}\n".encode()
+        process, _, reading, writing = self._running or self._start()
+        answer, data = b"", f"{line}\n".encode()
         if not started and select.select([process.stdout], [], [], 0)[0]:
             early = os.read(process.stdout.fileno(), 2**16)
             if early:
