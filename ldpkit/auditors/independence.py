@@ -310,7 +310,7 @@ def examine(
 
 
 class Seed(NamedTuple):
-    """What is known of the coins of a program.
+    """Fault of a program whose coins anybody can know.
 
     Attributes
     ----------

@@ -99,18 +99,16 @@ def test_a_banner_is_called_that_and_can_be_skipped(banner):
         two(5)
 
 
-def test_a_line_that_comes_after_a_report_is_no_report_of_the_next_input():
-    """A banner that is a number would shift all reports by one."""
-    program = Program(
-        python(
-            "os.write(1, b'7\\n')\nfor l in sys.stdin: os.write(1, l.encode()); os.write(1, l.encode())"
-        )
-    )
-    with pytest.raises(
-        ClientError, match="wrote another line after its last report, b'|more than one line"
-    ):
-        for value in range(9):
-            program(value)
+def test_a_line_that_comes_after_a_report_is_no_report_of_the_next_input(tmp_path):
+    """Otherwise all reports would be shifted by one."""
+    done = tmp_path / "done"
+    twice = "os.write(1, b'7\\n'); os.write(1, b'7\\n')"
+    program = Program(python(f"for line in sys.stdin: {twice}; open({str(done)!r}, 'w')"))
+    with pytest.raises(ClientError, match="wrote another line after its last report|more than one"):
+        program(0)
+        while not done.exists():
+            pass
+        program(1)
 
 
 CRASHING = """
@@ -127,15 +125,16 @@ for line in sys.stdin:
 
 @pytest.mark.parametrize("lines", [["1\n"], ["0\n", "1\n"]])
 def test_a_crash_is_a_report_that_is_counted(tmp_path, lines):
-    """A quarter of the reports of one input, or of both, is a crash. The seed is fixed."""
+    """A quarter of the reports of one input, or of both, is a crash; wrong with 1e-4 at most."""
     code = CRASHING.format(lines=lines)
     program = Program([sys.executable, "-ISuc", code, str(tmp_path / "asked")])
     client = Client(program, epsilon=1.0, values=[0, 1], on_error="report")
     with pytest.raises(ClientError, match="exit status 3"):
         SequentialAudit(replace(client, on_error="stop"), "learned", trials=100).run()
     before = program.starts
-    found = SequentialAudit(client, "learned", trials=100).run()[0]
-    assert found.violated == (len(lines) == 1)
+    leaks = len(lines) == 1
+    found = SequentialAudit(client, "learned", trials=600 if leaks else 50, alpha=1e-4).run()[0]
+    assert found.violated == leaks
     assert found.row()["restarts"] == found.restarts == program.starts - before > 5
     assert f"The program ended and was restarted {found.restarts} times." in found.verdict
 
