@@ -16,13 +16,15 @@ from typing import Any, Literal, TypeVar, cast
 
 from . import digests
 
-__all__ = ["CACHE", "folder", "kernel"]
+__all__ = ["CACHE", "folder", "kernel", "waiting"]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "ldpkit"
 """The user's folder for files that can be made again."""
+waiting: list[Callable[[], object]] = []
+"""Called once each, before a kernel is compiled because no machine code of it was kept."""
 _KEPT = 16  # folders of machine code that are kept
 
 
@@ -213,7 +215,10 @@ def _checked() -> type:
                     for stale in kept:
                         shutil.rmtree(stale) if stale.is_dir() else stale.unlink(missing_ok=True)
                     return None
-            return super().load(key)
+            found = super().load(key)
+            while found is None and waiting:
+                waiting.pop()()
+            return found
 
         @contextlib.contextmanager
         def _open_for_write(self, place: str) -> Iterator[io.BytesIO]:

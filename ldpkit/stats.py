@@ -327,10 +327,17 @@ def expected_epsilon(
     return up - down, math.sqrt(var_up + var_down)
 
 
-def down(x: float, places: int = 4) -> str:
-    """Write a lower bound with `places` decimals, rounded down so that it remains a bound."""
-    if not math.isfinite(x) or abs(x) >= 1e15:  # too large for decimals
+def down(x: float, places: int = 4, claim: float = math.inf) -> str:
+    """Write a lower bound with `places` decimals, rounded down so that it remains a bound.
+
+    If the bound reaches a `claim`, it is written with as many more decimals as are needed to show
+    this. A bound that is the claim itself is written like the claim.
+    """
+    if not math.isfinite(x) or abs(x) >= 1e15 or x == claim:  # too large for decimals
         return f"{x:g}"
+    if x > claim:
+        shown = (down(x, more) for more in range(places, 18))
+        return next((text for text in shown if float(text) > float(f"{claim:g}")), repr(x))
     return f"{Decimal(x).quantize(Decimal(1).scaleb(-places), ROUND_FLOOR):f}"
 
 

@@ -18,7 +18,7 @@ from .. import attacks, checks, stats
 from ..attacks.base import Attack, FixedEvent, audited
 from ..mechanisms import Client
 from ..mechanisms.base import distribution_known
-from ..mechanisms.client import digest
+from ..mechanisms.client import digest, restarted, restarts
 from ..progress import Progress
 from ..rng import generator
 from ..types import Array, Pair, Rates, Reports, Rng, Row, Word
@@ -195,11 +195,12 @@ class Audit(PairAudit):
         ValueError
             If a client fails or returns invalid reports. The message states the error.
         """
-        start = time.perf_counter()
+        start, before = time.perf_counter(), restarts(self.mechanism)
         hits, findings = self._reported(seed) if self.real else self._sampled(seed)
-        seconds = time.perf_counter() - start
+        known: Row = {"seed": seed, "about": restarted(restarts(self.mechanism) - before)}
+        known["seconds"] = time.perf_counter() - start
         found = zip(self.chosen, self._bounded(hits), self._rates, self.expected)
-        return [self._result(*each, findings, seed=seed, seconds=seconds) for each in found]
+        return [self._result(*each, findings, **known) for each in found]
 
     def _sampled(self, seed: int) -> tuple[Array, independence.Findings]:
         """Sample the hits from their exact distributions, as an array of `_summed`."""
@@ -248,8 +249,9 @@ class Audit(PairAudit):
         hits, summaries = self._summed(count, at_once)
         if not foreign:
             return hits, independence.Findings()
-        if independence.same_seed(mechanism, pair, math.inf)[1]:
-            return hits, independence.Findings(independence.UNSEEDED)
+        _, seeded = independence.known_seed(mechanism, pair, math.inf)
+        if seeded:
+            return hits, independence.Findings(seeded.invalid)
         lower = max(row["lower"] for rows in self._bounded(hits) for row in rows)
         return hits, independence.examine(
             mechanism,

@@ -186,9 +186,11 @@ def titled(name: str, parameters: Mapping[str, object]) -> str:
 
 
 def against(result: Any, pair: Sequence[Any]) -> str:
-    """Return the two inputs of a pair as they were given."""
+    """Return the two inputs of a pair as they were given; *the others* stay words."""
     values = result.parameters.get("values")
-    return " against ".join(str(v if values is None else values[v]) for v in pair)
+    return " against ".join(
+        str(values[v] if values and not isinstance(v, str) else v) for v in pair
+    )
 
 
 def leading(result: Any) -> str:
@@ -238,12 +240,14 @@ def _of_bets(result: Any, level: str) -> dict[str, str]:
         "asked": ", ".join(f"{n:,}" for n in result.asked) + " reports, by input",
         "counts": counted(result.counts),
         "e-value": f"{e_value} (a violation from {1 / result.alpha:g} on)",
-        "lower": f"{down(result.lower)} {level}, at all times",
+        "lower": f"{down(result.lower, claim=result.claim)} {level}, at all times",
         "stopped": result.stopped,
     }
     if result.curve is None:
         return found
-    mu = f"mu = {down(result.mu_lower)} {level}, at all times" if result.mu_lower else "none"
+    claim = result.curve.get("mu", math.inf)
+    shown = result.mu_lower and down(result.mu_lower, claim=claim)
+    mu = f"mu = {shown} {level}, at all times" if shown else "none"
     implied = f"which implies epsilon = {result.claim:g}, delta = {result.delta:g}"
     return found | {"claim": f"{result.claimed}, {implied}", "lower": mu}
 
@@ -276,10 +280,11 @@ def _of_counts(result: Any, level: str) -> dict[str, str]:
         },
         "interval": ends and f"{ends} {level}, if the reports are those of {result.mechanism}",
         "reverse": "".join(
-            f"tp = {row['tp']:,}, fp = {row['fp']:,}, lower = {down(row['lower'])}"
+            f"tp = {row['tp']:,}, fp = {row['fp']:,},"
+            f" lower = {down(row['lower'], claim=result.claim)}"
             for row in directions[1:]
         ),
-        "lower": f"{down(result.lower)} {level}{questions}",
+        "lower": f"{down(result.lower, claim=result.claim)} {level}{questions}",
     }
 
 

@@ -181,7 +181,8 @@ class AuditResult:
     @property
     def _conclusion(self) -> str:
         confident = f"with {stats.confidence(self.alpha)} confidence"
-        leak = f"{confident} the reports leak at least epsilon = {down(self.lower)}"
+        shown = down(self.lower, claim=self.claim)
+        leak = f"{confident} the reports leak at least epsilon = {shown}"
         if self.invalid:
             return f"Not a valid audit: {self.invalid}."
         if self.violated:

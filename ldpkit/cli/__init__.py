@@ -68,6 +68,11 @@ def main(
         message, status = "interrupted", _INTERRUPTED
     except SystemExit:  # click exits with 1 if a pipe is closed, but 1 means a violation
         sys.exit(status)
+    except click.NoSuchOption as error:
+        known = [name for p in error.ctx.command.params for name in p.opts] if error.ctx else []
+        whole = [name for name in known if name.startswith(error.option_name)]  # it was cut short
+        meant = f"{error.message} Did you mean {' or '.join(whole)}?"
+        message, status = meant if whole else error.format_message(), 2
     except (click.ClickException, ValueError) as error:
         told = error.format_message() if isinstance(error, click.ClickException) else str(error)
         message, status = told, 2

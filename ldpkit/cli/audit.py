@@ -133,8 +133,9 @@ def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: 
         for pair in pairs
     ]
     results = [result for plan in planned for result in plan.run(words["seed"])]
+    status = conclude(results, as_json, strict)
     show(results[0], words)
-    return conclude(results, as_json, strict)
+    return status
 
 
 # --- nothing is drawn -----------------------------------------------------------------------------

@@ -191,7 +191,7 @@ anything = together(
                  help="An importable client f(values, rng) or f(value)."),
     click.option("--command", metavar="PROGRAM", help="A client in any language, which reads"
                  " one JSON input a line and writes one JSON report a line."),
-    options(Program, only=["limit"]),
+    options(Program, only=["limit", "skip_lines"]),
     click.option("--recordings", nargs=2, metavar="FIRST SECOND",
                  help="Reports of two inputs in two files: .jsonl, .csv (or .gz), .parquet."),
     click.option("--fields", metavar="NAMES", help="Fields of the --recordings that count,"
@@ -258,19 +258,23 @@ def target_of(
         return mechanism_of(what, own), inputs, None if takes(what, "delta") else delta or None
     k, epsilon, _ = (own.pop(name) for name in ("k", "epsilon", "delta"))
     extra = [f"--{name}" for name, value in own.items() if value is not None and value is not False]
-    anyhow = report == "any"
-    free = anyhow and (source == "recordings" or inputs is not None)
-    need(
-        None not in (report, epsilon) and (k is not None or free) and not extra,
-        f"--{source} needs --report, {'--inputs' if anyhow else '--k'} and"
-        f" --epsilon{', and takes no ' + extra[0] if extra else ''}",
-    )
+    free = report == "any" and (source == "recordings" or inputs is not None)
+    wanted = {
+        "--report": report,
+        "--inputs" if report == "any" else "--k": free or k,
+        "--epsilon": epsilon,
+    }
+    missing = [name for name, value in wanted.items() if value is None or value is False]
+    needs = f"needs {', '.join(missing)}".replace(", --epsilon", " and --epsilon")
+    told = [needs] * bool(missing) + [f"takes no {name}" for name in extra[:1]]
+    need(not told, f"--{source} {', and '.join(told)}")
+    need(source == "command" or not given["skip_lines"], "--skip-lines are those of a --command")
     if source == "recordings":
         return recorded(what[0], what[1], report, epsilon, delta, k or 0, **kept), None, None
     claimed = {"k": k or 0, "report": report, "epsilon": epsilon, "delta": delta}
     claimed |= {"values": inputs if free else None, "on_error": given["on_error"]}
     client = (
-        Client(Program(what, given["limit"]), name=what, **claimed)
+        Client(Program(what, given["limit"], given["skip_lines"]), name=what, **claimed)
         if source == "command"
         else SeparateClient.of(what, threads, **claimed)
     )

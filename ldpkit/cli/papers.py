@@ -152,7 +152,9 @@ def rad(
         words["claim"] = math.inf if claim is None else claim
         result = reconstruction.rad_result(successes, reports, m, protocol, **words)
         told = f"{successes:,} of {reports:,} reports reconstructed"
-        bound = f"{down(result.lower)} for any mechanism, at level {result.level}"
+        bound = (
+            f"{down(result.lower, claim=result.claim)} for any mechanism, at level {result.level}"
+        )
         return conclude([result], as_json, strict, counts=told, lower=bound)
     if protocol is None or claim is None:
         raise click.UsageError("give --mechanism and --epsilon, or --successes and --reports")

@@ -1,10 +1,12 @@
 """Sequential audits: ``ldpkit audit --until-sure``, ``resume``, ``plan`` and ``bound``."""
 
+import contextlib
 import json
 import math
 import re
 import shlex
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from .. import __version__, attacks, betting, checks, stats
 from ..auditors.report_html import OPENING, page
 from ..auditors.result import PairResult, Row
 from ..digests import digest, replace, replaceable
+from ..jit import waiting
 from ..mechanisms import Client
 from ..sequential import SequentialAudit
 from ..sequential.loop import Run
@@ -46,6 +49,7 @@ _BETS = (
     "save",
 )  # fmt: skip
 _FILE = click.Path(dir_okay=False)
+_COMPILES = "compiling, once on this machine: --max-time begins afterwards"
 
 HTML = click.option("--html", type=_FILE, help="Write a report for others into one file.")
 
@@ -116,16 +120,18 @@ def sure(words: Row, as_json: bool, strict: bool, begun: Run | None = None) -> i
         not save or save != html, f"--save and --html must name two files, got {html} twice"
     )
     run = begun or planned(words).start(words["seed"])
+    if words["max_time"] is not None:
+        waiting[:] = [lambda: click.echo(_COMPILES, err=True)]
     kept = time.monotonic()
     for _ in run.pieces():
         if save and time.monotonic() - kept > 1:
-            _keep(save, words, run)
+            with contextlib.suppress(OSError):  # at the end an error is told
+                replace(save, _state(words, run))
             kept = time.monotonic()
     result = run.result
-    if save:
-        _keep(save, words, run)
-    show(result, words, "--until-sure")
-    return conclude([result], as_json, strict)
+    status = conclude([result], as_json, strict)
+    show(result, words, "--until-sure", run=run)
+    return status
 
 
 def writable(words: Row) -> None:
@@ -135,16 +141,32 @@ def writable(words: Row) -> None:
             replaceable(name, Path(words[name]), what, opening.match)
 
 
-def show(result: PairResult, words: Row, *flags: str) -> None:
-    """Write the page of a result, if the options name its file."""
-    if words["html"]:
-        replace(Path(words["html"]), page(result, _repeat(words, *flags)))
+def show(result: PairResult, words: Row, *flags: str, run: Run | None = None) -> None:
+    """Write the files that the options name, after the result was printed.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be written; the others are written all the same.
+    """
+    texts: dict[str, Callable[[], str]] = {"html": lambda: page(result, _repeat(words, *flags))}
+    if run is not None:
+        texts["save"] = lambda: _state(words, run)
+    failed = []
+    for name, text in texts.items():
+        if path := words[name]:
+            try:
+                replace(Path(path), text())
+            except OSError as error:
+                failed.append(f"{path} could not be written: {error.strerror or error}")
+    if failed:
+        raise OSError("; ".join(failed))
 
 
-def _keep(path: Path, words: Row, run: Run) -> None:
-    """Write all that `resume` needs, in one atomic step."""
+def _state(words: Row, run: Run) -> str:
+    """Return the text of all that `resume` needs."""
     text = {"ldpkit": __version__, "audit": words, "run": run.state()}
-    replace(path, json.dumps(text | {"check": digest(text)}))
+    return json.dumps(text | {"check": digest(text)})
 
 
 def _repeat(words: Row, *flags: str) -> str:

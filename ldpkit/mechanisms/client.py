@@ -8,6 +8,7 @@ import importlib
 import inspect
 import math
 import operator
+import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -24,7 +25,9 @@ from ..types import Array, ArrayLike, Input, Reports, Rng, Row, Word
 from .base import MAX_DOMAIN, LocalRandomizer
 from .process import ClientError, NoClientError, Process, Program
 
-__all__ = ["Client", "SeparateClient", "digest", "identity", "load", "named"]
+__all__ = [
+    "Client", "SeparateClient", "digest", "identity", "load", "named", "restarted", "restarts",
+]  # fmt: skip
 
 
 FORMS: dict[str, Callable[[int], ReportType]] = {
@@ -245,7 +248,7 @@ class Client(LocalRandomizer):
             function = function.func
         if isinstance(function, Program):
             named = [shutil.which(function.words[0]), *function.words[1:]]
-            files = [file_digest(Path(word)) for word in named if word and Path(word).is_file()]
+            files = [file_digest(Path(word)) for word in named if word and os.path.isfile(word)]
             return given | {"command": list(function.words), "files": files}
         owner = getattr(function, "__self__", function)  # of a bound method, its object
         if owner is not None and not (inspect.isroutine(owner) or inspect.ismodule(owner)):
@@ -268,10 +271,9 @@ class Client(LocalRandomizer):
             except NoClientError:
                 raise
             except ClientError as error:
-                reports[i] = {
-                    "error": type(error.__cause__ or error).__name__,
-                    "said": str(error)[:_MESSAGE_LENGTH],
-                }
+                cause = error.__cause__ or error
+                said = getattr(cause, "said", "") or str(error)
+                reports[i] = {"error": type(cause).__name__, "said": said[:_MESSAGE_LENGTH]}
         return reports
 
     def _need(self, holds: object, wanted: str, got: object) -> None:
@@ -365,6 +367,18 @@ class SeparateClient(Client):
 
 def _perturb(client: Client, values: ArrayLike, rng: Rng) -> tuple[Array, Any]:
     return client.perturb(values, rng), rng.bit_generator.state
+
+
+def restarts(mechanism: Any) -> int:
+    """Return how often the program of a client was started again; 0 for other mechanisms."""
+    function = getattr(mechanism, "function", None)
+    return max(0, function.starts - 1) if isinstance(function, Program) else 0
+
+
+def restarted(times: int) -> str:
+    """Return a sentence that states how often a program was started again, if it was."""
+    many = "once" if times == 1 else f"{times:,} times"
+    return f"The program ended and was restarted {many}." if times else ""
 
 
 # --- identity -------------------------------------------------------------------------------------

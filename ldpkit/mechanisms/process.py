@@ -35,7 +35,15 @@ _OFTEN = 0.1  # seconds between two looks at the number of reports that were beg
 
 
 class ClientError(ValueError):
-    """The client under audit failed, or returned something that is not a report."""
+    """The client under audit failed, or returned something that is not a report.
+
+    Attributes
+    ----------
+    said : str
+        The message without the input, which the client has not sent; empty if it holds none.
+    """
+
+    said = ""
 
     def __str__(self) -> str:  # much of it is text of the client
         return "\n".join(map(progress.shown, super().__str__().split("\n")))
@@ -174,14 +182,15 @@ def _answer(called: str, pipe: Connection, client: Callable[[], object]) -> None
 # --- programs -------------------------------------------------------------------------------------
 
 _TAIL = 400  # characters of standard error in a message
+_ENDING = 1.0  # seconds in which a process ends that has closed its standard output
 _LONGEST = 2**24  # largest number of bytes of a report
 
 
 class Program:
     """A client ``f(value) -> report`` that runs as one process for all inputs.
 
-    It reads one JSON input a line and writes one JSON report a line. A process that has ended is
-    started again. A program that ends twice in a row without a report has failed.
+    It reads one JSON input a line and writes one JSON report a line. A process that ended after a
+    report is started again. A program that ends before it reports has failed.
 
     Parameters
     ----------
@@ -189,13 +198,25 @@ class Program:
         The program and its arguments, quoted as for a shell; but no shell runs it.
     limit : float
         Seconds that one report may take, including the start of the program; above 0.
+    skip_lines : int
+        Lines of a banner, which every start of the program writes before its first report.
+
+    Attributes
+    ----------
+    starts : int
+        How often the program was started.
     """
 
-    def __init__(self, command: str | Sequence[str], limit: float = 10.0) -> None:
+    def __init__(
+        self, command: str | Sequence[str], limit: float = 10.0, skip_lines: int = 0
+    ) -> None:
         words = shlex.split(command) if isinstance(command, str) else list(command)
         checks.need(words, f"command must name a program, got {command!r}")
         self.words, self.limit = words, checks.real("limit", limit, 0, closed="()")
-        self._running: tuple[Any, IO[bytes]] | None = None  # a process and its standard error
+        self.skip_lines = checks.integer("skip_lines", skip_lines, 0)
+        self.starts = 0
+        # a process, its standard error, and both ends of its standard input
+        self._running: tuple[Any, IO[bytes], int, int] | None = None
 
     def __repr__(self) -> str:
         return shlex.join(self.words)
@@ -206,70 +227,120 @@ class Program:
         Raises
         ------
         ClientError
-            If the program cannot be started, does not answer in time, or ends twice without an
-            answer; also if it writes something else than one line of JSON. The message includes the
-            end of the program's standard error.
+            If the program cannot be started, does not answer in time, or ends without an answer;
+            also if it writes something else than one line of JSON. The message includes the end of
+            the program's standard error.
         """
         line, until = json.dumps(value), time.monotonic() + self.limit
-        # a program that ended after the previous report is started again
-        answer = self._ask(line, until) or self._ask(line, until)
-        if not answer:
+        started = self._running is None
+        answer, unread = self._ask(line, until)
+        if unread and not started:  # it ended after the report before, and nobody has seen the line
+            started, (answer, _) = True, self._ask(line, until)
+        skipped = self.skip_lines * started
+        text, *more = answer.split(b"\n", skipped + 1)[skipped:] or [b""]
+        if not text and self._running is None:
             self._fail(line, "ended without a report")
-        text, _, more = answer.partition(b"\n")
-        if more:
-            self._fail(line, f"wrote more than one line for one input: {more[:80]!r} follows")
         try:
-            return parsed(text.decode("utf-8-sig"))
+            report = parsed(text.decode("utf-8-sig"))
         except ValueError as error:
+            if started and isinstance(error, json.JSONDecodeError):  # it may be a banner
+                self._fail(
+                    line,
+                    f"wrote a first line on standard output{self._skipped} that is no report,"
+                    f" {text[:80]!r} ({error})",
+                    f"; --skip-lines {self.skip_lines + 1} (in Python skip_lines) skips a banner",
+                )
             self._fail(line, f"must write one report a line as JSON, got {text[:80]!r} ({error})")
+        if any(more):
+            self._fail(line, f"wrote more than one line for one input: {more[0][:80]!r} follows")
+        return report
 
-    def _ask(self, line: str, until: float) -> bytes:
-        """Return the program's answer to one line, which is empty if the program has ended."""
-        if self._running is None:
-            errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as it runs
-            pipe = subprocess.PIPE
-            try:
-                started: Any = subprocess.Popen(self.words, stdin=pipe, stdout=pipe, stderr=errors)
-            except OSError as error:
-                raise NoClientError(f"program {self!r} cannot be started: {error}") from error
-            self._running = started, errors
-        (process, _), answer = self._running, b""
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(f"{line}\n".encode())
-            process.stdin.flush()
-        while b"\n" not in answer:
+    def afresh(self) -> "Program":
+        """Return the same program, which is not started yet."""
+        return Program(self.words, self.limit, self.skip_lines)
+
+    @property
+    def _skipped(self) -> str:
+        return f" after {self.skip_lines:,} that were skipped" if self.skip_lines else ""
+
+    def _start(self) -> tuple[Any, IO[bytes], int, int]:
+        errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as it runs
+        reading, writing = os.pipe()
+        try:
+            started: Any = subprocess.Popen(
+                self.words, stdin=reading, stdout=subprocess.PIPE, stderr=errors
+            )
+        except OSError as error:
+            os.close(reading)
+            os.close(writing)
+            raise NoClientError(f"program {self!r} cannot be started: {error}") from error
+        os.set_blocking(writing, False)
+        self._running, self.starts = (started, errors, reading, writing), self.starts + 1
+        return self._running
+
+    def _ask(self, line: str, until: float) -> tuple[bytes, bool]:
+        """Return the program's answer to one line, and whether it ended before it read the line."""
+        started = self._running is None
+        process, _, reading, writing = self._running or self._start()
+        answer, data = b"", f"{line}\n".encode()
+        if not started and select.select([process.stdout], [], [], 0)[0]:
+            early = os.read(process.stdout.fileno(), 2**16)
+            if early:
+                self._fail(line, f"wrote another line after its last report, {early[:80]!r}")
+            self._end()
+            return b"", True
+        while data:
+            left = max(0.0, until - time.monotonic())
+            if not select.select([], [writing], [], left)[1]:
+                self._fail(line, f"did not read its input within {self.limit:g} seconds")
+            data = data[os.write(writing, data) :]
+        while answer.count(b"\n") <= self.skip_lines * started:
             left = max(0.0, until - time.monotonic())
             if not select.select([process.stdout], [], [], left)[0]:
-                self._fail(line, f"did not report within {self.limit:g} seconds")
+                self._fail(
+                    line,
+                    f"did not report within {self.limit:g} seconds",
+                    "; it must flush its output after every report",
+                )
             part = os.read(process.stdout.fileno(), 2**16)
             answer += part
-            if not answer:
-                process.wait()
-                self.close()
             if not part:  # the last line may lack its newline
-                return answer
+                unread = not answer and bool(select.select([reading], [], [], 0)[0])
+                self._end()
+                return answer, unread
             if len(answer) > _LONGEST:
                 self._fail(line, f"wrote a report of more than {_LONGEST:,} bytes")
-        return answer
+        return answer, False
+
+    def _end(self) -> None:
+        """End a process that has closed its standard output, perhaps because it has ended."""
+        if self._running:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._running[0].wait(_ENDING)
+        self.close()
 
     def close(self) -> None:
         """End the process, if it runs."""
         if self._running is None:
             return
-        (process, errors), self._running = self._running, None
+        (process, errors, *pipe), self._running = self._running, None
         process.kill()
-        with contextlib.suppress(OSError), process:  # its end closes the pipes, and waits
+        for end_of_pipe in pipe:
+            os.close(end_of_pipe)
+        with process:  # its end closes its standard output, and waits
             pass
         with errors:
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - _TAIL))
             self._ended = errors.read().decode(errors="replace").strip(), process.returncode
 
-    def _fail(self, line: str, problem: str) -> NoReturn:
+    def _fail(self, line: str, problem: str, advice: str = "") -> NoReturn:
         self.close()
         errors, status = self._ended
         tail = f"; its standard error ends with: {errors}" if errors else ""
         ended = f" (exit status {status})" if status >= 0 else ""
-        raise ClientError(f"program {self!r} {problem}{ended}, input {line:.80}{tail}")
+        error = ClientError(f"program {self!r} {problem}{ended}, input {line:.80}{advice}{tail}")
+        error.said = f"program {self!r} {problem}{ended}{tail}"
+        raise error
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):

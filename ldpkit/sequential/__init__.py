@@ -1,9 +1,10 @@
 """Sequential audits, which bet against the claim after every report until the claim is refuted.
 
 An audit may be stopped and continued at any time. The guarantee holds at all times together:
-`lower` ever exceeds the true epsilon with probability at most alpha. Therefore no correction is
-needed for how often you look, and the number of reports need not be known beforehand.
-`ldpkit.betting` has the proof.
+`lower` ever exceeds the true epsilon with probability at most alpha, unless a true claim is
+refuted, which also happens with probability at most alpha. Therefore no correction is needed for
+how often you look, and the number of reports need not be known beforehand. `ldpkit.betting` has the
+proof.
 
 The audit tests the claim for each report, given all reports before. A client that remembers its
 reports is therefore refuted if later reports reveal earlier ones, even if its first reports keep
@@ -92,7 +93,8 @@ class SequentialAudit(PairAudit):
     within : float, optional
         Stop when the bound is this close to the claim.
     max_time : float, optional
-        Seconds after which to stop.
+        Seconds after which to stop. The clock starts when all kernels are compiled. An audit that
+        could not yet have refuted a client in the clear goes on, for twice as long at most.
     """
 
     _: KW_ONLY

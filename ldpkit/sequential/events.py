@@ -27,7 +27,7 @@ from .records import Records
 from .tallies import CATEGORY, happens
 
 __all__ = [
-    "AGREE", "IDLE", "KNOWN", "SAME", "SHARE", "Event", "Accepted", "Declared", "Entry",
+    "AGREE", "IDLE", "SHARE", "Event", "Accepted", "Declared", "Entry",
     "Source", "Tracks", "happened",
 ]  # fmt: skip
 
@@ -40,16 +40,8 @@ SURE = 0.9
 _LEAST = 1e-300  # smallest factor of a bet, because a bet never recovers from a factor of 0
 SHARE = 0.01
 """Share of the stake that is bet on the seed of a program."""
-SAME = "the same seed at every start"
-"""The cause in words."""
 AGREE = "answers of two starts agree, and those of a third one with other inputs differ"
-"""The event in words."""
-KNOWN = (
-    "The program has the same seed at every start: two starts gave the same answers to the same"
-    " inputs, and a third one gave other answers to other inputs. Therefore anybody who knows the"
-    " program knows its coins."
-)
-"""Sentence about a violation."""
+"""The event in words, if the seed of a program decides."""
 
 
 @runtime_checkable
@@ -308,7 +300,7 @@ class Tracks(Player):
         self._fresh[:], self._symbols = True, symbols  # no event was chosen by counted reports
 
     def _win(self, reports: Array, at: int, low: int) -> tuple[Array, Array]:
-        symbols = self._symbols[:, : reports.size]
+        symbols = np.ascontiguousarray(self._symbols[:, : reports.size])  # one type to compile
         self._shown = np.array([np.bincount(row, minlength=5) for row in symbols])
         start = (self.shares + self.now)[:, :, at]
         scale = float(start.max())

@@ -3,33 +3,35 @@
 Read `Run._piece` and the methods after it, which are one round from its coin to what is learned.
 """
 
+import functools
 import itertools
 import math
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import checks
 from ..auditors.base import makeable
-from ..auditors.independence import same_seed
+from ..auditors.independence import Seed, known_seed
 from ..auditors.result import Row, finite
 from ..mechanisms import Client, Program
 from ..mechanisms.base import distribution_known
-from ..mechanisms.client import identity
+from ..mechanisms.client import identity, restarts
 from ..mechanisms.recordings import Recordings
 from ..progress import Progress
 from ..reports.anything import rows
 from ..reports.base import picked
 from ..rng import generator
 from ..stats import down
-from ..types import Array, Rates, Reports
+from ..types import Array, Rates, Reports, Rng
 from .columns import read
-from .events import IDLE, SHARE, Accepted, Event, Source, Tracks, happened
+from .events import IDLE, SHARE, Accepted, Declared, Event, Source, Tracks, happened
 from .players import Kept, Wealth, grid
 from .portfolio import Portfolio
-from .result import SequentialResult, bets, result
+from .result import SequentialResult, bets, clear, result
 from .scores import Scores
 from .screen import Screen
 
@@ -41,6 +43,7 @@ _SEEN, _ENTRIES = 4096, 100_000  # largest number of rounds, and of entries, scr
 _ENTRY = 0.1  # share of the stake for bets on single entries, if the claim is a curve
 _LATE = 0.1  # share of the stake for bets on the input of the report before
 _PIECE = 0.5  # seconds that one piece of reports from a slow client should take
+_TRIED = 400  # reports of the short audit that compiles
 
 
 class Run(Kept):
@@ -61,9 +64,11 @@ class Run(Kept):
     ----------
     asked : int array (k,)
         Number of reports of each input in these rounds.
+    restarts : int
+        How often a program was started again.
     """
 
-    _KEPT = ("asked", "seed", "seconds")
+    _KEPT = ("asked", "seed", "seconds", "restarts")
 
     def __init__(self, audit: Any, seed: int = 1, state: Row | None = None) -> None:
         mechanism: Any = audit.mechanism
@@ -85,9 +90,10 @@ class Run(Kept):
         self.repeats = batched if self.live else mechanism.repeats  # reports, from the same seed
         self.ahead = batched and self.live and not exact  # many inputs at a time
         self.program = isinstance(getattr(mechanism, "function", None), Program)
-        self.repeated = False  # whether the program draws the same coins at every start
+        self.seeded: Seed | None = None  # how the coins of the program are known
         self.cycle = inputs if self.live else 1  # rounds for one report of each input
         self.asked, self.stopped, self.seconds = np.zeros(inputs, int), "", 0.0
+        self.restarts = 0
         self.trajectory: list[tuple[int, float, float]] = []
         self.tracks: Tracks | None = None
         self.screens: list[Screen] = []
@@ -164,33 +170,39 @@ class Run(Kept):
 
     def pieces(self, trials: int | None = None) -> Iterator[int]:
         """Bet until the audit stops, as `go` does; yield the number of rounds after each piece."""
+        if self.audit.max_time is not None:
+            _compile(self.audit)
         audit, begun = self.audit, time.perf_counter()
         trials = audit.trials if trials is None else trials
         watched, before = not self.wealth.refuted, self.seconds
+        restarted = self.restarts - restarts(self.mechanism)
         budget, size = trials * self.cycle, len(audit.inputs) // self.cycle
         recordings = self.mechanism if isinstance(self.mechanism, Recordings) else None
         if recordings:
             recordings.seek(self.rounds)
         if self.program and not self.rounds and watched:
             goal = self.wealth.goal - math.log(SHARE)
-            won, self.repeated = same_seed(self.mechanism, audit.inputs, goal)
-            self.wealth.won = won + math.log(SHARE) if won >= goal else -math.inf
-        self.stopped = self._why(budget, watched) or ("not valid" if self.repeated else "")
-        end = begun + (math.inf if audit.max_time is None else audit.max_time)
+            won, self.seeded = known_seed(self.mechanism, audit.inputs, goal)
+            if won >= goal:
+                self.wealth.refute(won + math.log(SHARE))
+        self.stopped = self._why(budget, watched) or ("not valid" if self.seeded else "")
+        limit = math.inf if audit.max_time is None else audit.max_time
         with Progress(
             budget * size, "reports", self.mechanism.name, start=self.rounds * size
         ) as progress:
             while not self.stopped:
                 used = self._piece(budget - self.rounds, watched)
                 self.seconds = before + time.perf_counter() - begun
+                self.restarts = restarted + restarts(self.mechanism)
                 if not used:
                     self.stopped = recordings.ending if recordings else "no more reports"
                     return
                 progress.say(self.summary())  # an interrupt may print it at any moment
                 progress.add(used * size)
                 yield self.rounds
-                late = "time is up" if time.perf_counter() >= end else ""
-                self.stopped = self._why(budget, watched) or late
+                spent = time.perf_counter() - begun
+                late = spent >= limit and (spent >= 2 * limit or clear(self))
+                self.stopped = self._why(budget, watched) or ("time is up" if late else "")
 
     def summary(self) -> str:
         """Return bound and e-value so far, in a few words."""
@@ -365,7 +377,44 @@ class Run(Kept):
             self.wealth.restore(state["wealth"])
 
     def _sound(self) -> bool:
-        return min(self.seed, self.seconds, self.asked.min()) >= 0
+        return min(self.seed, self.seconds, self.restarts, self.asked.min()) >= 0
+
+
+# --- to compile before the clock starts -----------------------------------------------------------
+
+
+def _compile(audit: Any) -> None:
+    """Compile the kernels of an audit by a short audit like it, so that they cost it no time.
+
+    A client is asked for no report that does not count. Therefore made-up reports stand for it.
+    """
+    mechanism, attack, inputs = audit.mechanism, audit.attack, audit.inputs
+    if isinstance(mechanism, Client | Source):
+        k, report = getattr(mechanism, "k", len(inputs)), getattr(mechanism, "report", "any")
+        mechanism = Client(functools.partial(_made_up, report, k), k, report, 1.0)
+        attack = [_HALF if isinstance(a, Event) else a for a in attack]
+        inputs = range(len(inputs))
+    limits: Any = {"within": None, "max_time": None}
+    run = Run(
+        replace(audit, mechanism=mechanism, attack=attack, pair=None, inputs=inputs, **limits)
+    )
+    while run.rounds < _TRIED:
+        run._piece(_TRIED - run.rounds, False)
+    result(run)
+
+
+_HALF = Declared(lambda reports: np.arange(len(reports)) % 2 == 0, "every second report")
+
+
+def _made_up(report: str, k: int, values: Array, rng: Rng) -> Any:
+    """Return reports that show the value every other time, so that all kinds of bets are made."""
+    n = len(values)
+    shown = np.where(rng.random(n) < 0.5, values, rng.integers(k, size=n))
+    if report == "any":  # entries of all types
+        words = "a 1", 1, [1, 0, 0.5], [0, 1, 1], {"b": None}
+        return [[int(value), *words, *rng.random(3)] for value in shown]
+    bits = shown[:, None] == np.arange(k)
+    return {"value": shown, "bits": bits, "subset": shown[:, None]}[report]
 
 
 def _size(reports: Reports) -> int:

@@ -6,7 +6,9 @@ all players is one mixture, too.
 
 To reject a claim is to conclude that epsilon is larger. Claims are rejected in ascending order,
 each only after all smaller ones. The bound is therefore wrong only if the smallest claim that is
-true is rejected. The probability that this happens at any time is at most alpha.
+true is rejected. The probability that this happens at any time is at most alpha. There is one
+exception: the claim under audit is refuted by its own wealth, and then all smaller ones are
+rejected with it. If this claim is true, that also happens with probability at most alpha.
 """
 
 import base64
@@ -331,9 +333,13 @@ class Wealth(Kept):
         self.most_won = np.maximum(self.most_won, self.total)
         now = float(self.total[self.at]) if self.at is not None else -math.inf
         if not self.refuted and math.exp(min(now, 700)) >= self.enough:
-            self.won = now
+            self.refute(now)
         self.reached += int(np.argmin(np.append(self.total[self.reached :] >= self.goal, False)))
         return used
+
+    def refute(self, won: float) -> None:
+        """Refute the claim with this logarithm of the wealth, and so every smaller claim."""
+        self.won, self.reached = won, max(self.reached, self._target + 1)
 
     def _mixed(self, parts: Any) -> Array:
         """Return the logarithm of the wealth of all players from those of each."""
@@ -343,7 +349,7 @@ class Wealth(Kept):
 
     @property
     def lower(self) -> float:
-        """Lower bound of epsilon that holds at all times."""
+        """Lower bound of epsilon that holds at all times; at least the claim, if it is refuted."""
         return float(self.grid[self.reached - 1]) if self.reached else 0.0
 
     @property

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..auditors.independence import UNSEEDED
 from ..auditors.report_html import Drawing, drawing
 from ..auditors.result import CLEAR, LEAST, PairResult, Row, finite, too_few
 from ..mechanisms import Client, FrequencyOracle, LocalRandomizer
-from ..mechanisms.client import digest
+from ..mechanisms.client import digest, restarted
 from ..mechanisms.recordings import Recordings
 from ..stats import down
 from ..types import Array
 from .columns import read
-from .events import AGREE, KNOWN, SAME, Entry, Event, happened
+from .events import AGREE, Entry, Event, happened
 from .portfolio import DELTAS, Portfolio
 from .records import REAL, Records
 from .scores import Scores
@@ -28,7 +27,7 @@ from .tallies import ZERO, stake
 if TYPE_CHECKING:
     from .loop import Run
 
-__all__ = ["WEIGHED", "SequentialResult", "bets", "one_in", "result"]
+__all__ = ["WEIGHED", "SequentialResult", "bets", "clear", "one_in", "result"]
 
 WEIGHED = ", weighed together with everything else that can be seen"
 """Follows the words of the best single entry if the bets on all entries together won more."""
@@ -108,6 +107,8 @@ class SequentialResult(PairResult):
         with probability .9; 0 if no attack learns.
     stopped : str
         Why the audit stopped.
+    restarts : int or None
+        How often a program was started again; ``None`` for other clients.
     trajectory : tuple of (int, float, float)
         Reports per input, logarithm of the wealth, and `lower` (or `mu_lower`), after 8, 12, 18,
         27, ... reports per input.
@@ -123,6 +124,7 @@ class SequentialResult(PairResult):
     asked: tuple[int, ...] = ()
     one_in: int = 0
     stopped: str = ""
+    restarts: int | None = None
     trajectory: tuple[tuple[int, float, float], ...] = field(default=(), compare=False)
 
     @property
@@ -148,7 +150,8 @@ class SequentialResult(PairResult):
         if not self.violated or self.e_value is None:
             return super()._conclusion
         sure = f"wrong with probability at most {self.alpha:g}"
-        bound = f" Epsilon is at least {down(self.lower)}." if self.lower > 0 else ""
+        shown = down(self.lower, claim=self.claim)
+        bound = f" Epsilon is at least {shown}." if self.lower > 0 else ""
         return (
             f"VIOLATION: epsilon = {self.claim:g} is refuted, e-value {down(self.e_value, 0)} and"
             f" {1 / self.alpha:g} needed, with {self.reports:,} reports per input ({sure}).{bound}"
@@ -166,11 +169,8 @@ class SequentialResult(PairResult):
     @property
     def _curved(self) -> str:
         """The conclusion about a claim that is a trade-off curve."""
-        bound = (
-            f" No mu below {down(self.mu_lower)} is kept, which is no bound of epsilon."
-            if self.mu_lower
-            else ""
-        )
+        shown = self.mu_lower and down(self.mu_lower, claim=(self.curve or {})["mu"])
+        bound = f" No mu below {shown} is kept, which is no bound of epsilon." if shown else ""
         used = f"with {self.reports:,} reports per input"
         if not self.violated:
             reason = self.inconclusive and f"Inconclusive: {self.inconclusive}."
@@ -197,7 +197,8 @@ class SequentialResult(PairResult):
         """Flatten as `AuditResult.row` does; a sequential audit has no ``epsilon_emp``."""
         row = super().row()
         del row["epsilon_emp"]
-        more = ("curve", "mu_lower", "tangent", "band") if self.curve is not None else ()
+        more = ["curve", "mu_lower", "tangent", "band"] * (self.curve is not None)
+        more += ["restarts"] * (self.restarts is not None)
         return row | {
             **{name: getattr(self, name) for name in more},
             "event": self.event,
@@ -223,8 +224,8 @@ def result(run: "Run") -> SequentialResult:
     clock = cause = ""
     if isinstance(mechanism, Recordings) and wealth.refuted:
         clock = mechanism.clock(leading["event"])
-    if run.repeated and wealth.refuted and not n:
-        leading, clock, cause = leading | {"event": AGREE}, KNOWN, SAME
+    if run.seeded and wealth.refuted and not n:
+        leading, clock, cause = leading | {"event": AGREE}, run.seeded.sentence, run.seeded.cause
     elif wealth.refuted:
         cause = why(run, event, leading["event"])
     return SequentialResult(
@@ -248,11 +249,14 @@ def result(run: "Run") -> SequentialResult:
         directions=tuple(row for _, row in rows),
         lower=wealth.lower if audit.curve is None else 0.0,
         inconclusive="" if wealth.refuted else _weak(run, n),
-        invalid=UNSEEDED if run.repeated and not wealth.refuted else "",
+        invalid=run.seeded.invalid if run.seeded and not wealth.refuted else "",
         cause=cause,
         warnings=tuple(note for note, holds in notes.items() if holds),
         scope=audit.mechanism.scope if isinstance(audit.mechanism, LocalRandomizer) else "",
-        about=" ".join(filter(None, [_asked(run, leading), assumed, clock])),
+        about=" ".join(
+            filter(None, [_asked(run, leading), assumed, clock, restarted(run.restarts)])
+        ),
+        restarts=run.restarts if run.program else None,
         one_in=one_in(run),
         seconds=run.seconds,
         digest=digest(audit.mechanism),
@@ -344,6 +348,17 @@ def one_in(run: "Run") -> int:
     return bisect.bisect_left(
         range(1, reports + 1), True, key=lambda n: not _refutes(run, reports, n)
     )
+
+
+def clear(run: "Run") -> bool:
+    """Return whether the reports so far refute a client that sends its input in the clear.
+
+    If no attack learns, the client may send it in one report of ten.
+    """
+    reports, (claim, _) = int(run.asked.min()), run.audit.claim
+    if run.screens and claim < math.inf:
+        return _refutes(run, reports, 1)
+    return claim == math.inf or run.wealth.most(max(reports, 1)) > claim
 
 
 def bets(run: "Run") -> list[tuple[Event | None, Row]]:

@@ -1,6 +1,5 @@
 """The audit of a client as one line of a test."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from ..auditors.report_html import counted, leading
 from ..mechanisms import Client
 from ..progress import shown
 from ..sequential import SequentialAudit, SequentialResult
-from ..types import Input, Rng
+from ..types import Input
 from . import plugin
 
 __all__ = ["assert_private"]
@@ -71,7 +70,6 @@ def assert_private(
     name = getattr(client, "__name__", type(client).__name__)
     target = Client(client, epsilon=epsilon, delta=delta, name=name, values=inputs)
     audit = SequentialAudit(target, "learned", inputs=range(target.k), **limits)
-    _compile()
     with threadpool_limits(
         1
     ):  # several threads of BLAS would wait for each other on a busy machine
@@ -91,16 +89,3 @@ def assert_private(
         known = (shown(f"{name}: {text}") for name, text in about.items() if text)
         raise AssertionError("\n  ".join([str(result), *known]))
     return result
-
-
-@functools.cache
-def _compile() -> None:
-    """Compile all kernels by a short audit, so that no other audit loses its time to that."""
-    client = Client(_various, report="any", values=[0, 1], epsilon=9.0)
-    SequentialAudit(client, "learned", trials=200).run()
-
-
-def _various(values: Sequence[int], rng: Rng) -> list[Any]:
-    """Return reports of all forms."""
-    sends = "a 1", 1, [1, 0, 0.5], [0, 1, 1], {"b": None}
-    return [[value, *sends, *rng.random(3)] for value in values]

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from ldpkit import Client, audit
-from ldpkit.auditors.independence import gains, same_seed
+from ldpkit.auditors.independence import CLOCK, SAME, gains, known_seed
 from ldpkit.cli import main
 from ldpkit.mechanisms import Program, recorded
 from ldpkit.sequential import SequentialAudit
-from ldpkit.sequential.events import KNOWN, SAME, SHARE
+from ldpkit.sequential.events import SHARE
 from ldpkit.sequential.result import FLOATS, REPEATED
 
 
@@ -156,10 +156,26 @@ def program(tmp_path, answer, begin="", **more):
 
 def test_a_program_that_repeats_its_seed_is_refuted(tmp_path):
     found = audit(program(tmp_path, NOISY, "random.seed(1)"), trials=100)
-    assert found.violated and found.cause == SAME and KNOWN in found.verdict
+    assert found.violated and found.cause == SAME.cause and SAME.sentence in found.verdict
+    assert found.lower == 1.0 and "Epsilon is at least 1." in found.verdict
     assert sum(found.asked) == 0 and found.e_value >= 100 and found.stopped == "violation"
     found = audit(program(tmp_path, "random.random()", "random.seed(1)"), trials=100)
     assert found.status == "not valid" and "seed" in found.verdict and found.lower == 0
+
+
+@pytest.mark.parametrize("answer", [NOISY, "random.random()"])
+def test_a_seed_of_the_clock_is_another_fault_than_a_fixed_seed(tmp_path, answer):
+    """Three starts have the same seed, and those more than a second later another one."""
+    starts = (
+        f"file = open({str(tmp_path / 'starts')!r}, 'a'); print(end='.', file=file, flush=True)"
+    )
+    begin = f"{starts}\nrandom.seed((file.tell() - 1) // 3)"
+    found = audit(program(tmp_path, answer, begin), trials=100)
+    assert "same seed" not in found.verdict and "the second of the clock" in found.verdict
+    if found.violated:
+        assert found.cause == CLOCK.cause and CLOCK.sentence in found.verdict
+    else:
+        assert found.status == "not valid" and answer != NOISY
 
 
 def test_an_audit_of_fixed_size_notices_a_repeated_seed_too(tmp_path):
@@ -177,10 +193,10 @@ def test_an_audit_of_fixed_size_notices_a_repeated_seed_too(tmp_path):
 def test_fresh_coins_constants_and_memory_are_no_seed(tmp_path, answer, begin):
     client = program(tmp_path, answer, begin)
     # a program draws its own coins; that 20 answers repeat has chance 1e-6
-    wealth, repeats = same_seed(client, [0, 1], math.log(1e4))
-    assert not repeats and wealth <= 0
+    wealth, seed = known_seed(client, [0, 1], math.log(1e4))
+    assert seed is None and wealth <= 0
     found = audit(client, trials=60)
-    assert found.cause != SAME and found.status != "not valid"
+    assert found.cause != SAME.cause and found.status != "not valid"
 
 
 def test_the_command_line_says_seed(tmp_path, monkeypatch, capfd):
@@ -194,7 +210,7 @@ def test_the_command_line_says_seed(tmp_path, monkeypatch, capfd):
 
 
 def test_no_client_that_keeps_the_claim_wins_the_bet_on_average():
-    """The bound in the docstring of `same_seed`, for distributions of every size, sharp ones included."""
+    """The bound in the docstring of `known_seed`, for distributions of every size, sharp ones included."""
     rng, tried = np.random.default_rng(1), 0
     for trial in range(20_000):
         epsilon, delta = rng.choice([0.1, 1.0, 3.0]), rng.choice([0.0, 0.05])

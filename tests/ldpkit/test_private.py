@@ -14,6 +14,7 @@ import yaml
 from commands import python
 
 import ldpkit
+from ldpkit.auditors import report_html
 from ldpkit.testing import assert_private, plugin, private
 
 ROOT = Path(ldpkit.__file__).parents[1]
@@ -89,6 +90,17 @@ def test_an_inconclusive_audit_fails_unless_it_may():
         assert_private(answers(0.27), 1, **given)
     found = assert_private(answers(0.27), 1, allow_inconclusive=True, **given)
     assert found.status == "inconclusive"
+
+
+def test_three_inputs_that_are_too_few_reports_are_inconclusive():
+    """The leading pair is an input against the others, which are none of the inputs."""
+    given = {"inputs": ["a", "b", "c"], "seconds": float(AT_ONCE)}
+    send = lambda values, rng: rng.random(len(values)).tolist()  # noqa: E731
+    with pytest.raises(AssertionError, match="^Inconclusive: .* are needed") as failed:
+        assert_private(send, 1, **given)
+    assert "inputs: 'a' against the others" in str(failed.value)
+    found = assert_private(send, 1, allow_inconclusive=True, **given)
+    assert "a&#x27; against the others" in report_html.page(found)
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,22 @@
 False alarms of tight nulls are compared with exact binomial tails at `P_MIN`."""
 
 import functools
+import itertools
 import json
 import math
+import re
+from dataclasses import replace
 
+import numba
 import numpy as np
 import pytest
 from laws import P_MIN
 from scipy import stats
 
-from ldpkit import audit, betting
+from ldpkit import audit, betting, jit
+from ldpkit.auditors.report_html import facts
 from ldpkit.curve import gdp
-from ldpkit.mechanisms import GRR, OUE, PCKVUE, Client, KeyValues
+from ldpkit.mechanisms import GRR, OUE, PCKVUE, Client, KeyValues, recorded
 from ldpkit.sequential import Declared, SequentialAudit
 from ldpkit.sequential.events import Tracks
 from ldpkit.sequential.players import Wealth, grid
@@ -211,12 +216,12 @@ def test_a_claim_is_one_of_those_that_are_rejected_to_the_last_bit():
 
 
 def test_a_won_audit_stops_although_a_smaller_claim_is_not_rejected():
-    """Bets at a small epsilon lose more than those at the claim."""
+    """Bets at a small epsilon lose more than those at the claim, which implies all smaller ones."""
     wealth = tracked(1.0, 0.0, ALPHA, [None, None], coins=True)
     wealth.players[0].base[3] = -50.0  # a claim of 0.03 is far from rejected
     symbols = np.tile(np.array([1, 2], np.uint8), 500)[None].repeat(2, axis=0)
     used = bet(wealth, symbols)
-    assert used < 200 and wealth.refuted and wealth.lower < 1.0
+    assert used < 200 and wealth.refuted and wealth.lower >= 1.0
 
 
 def test_nothing_that_a_slow_client_made_is_thrown_away():
@@ -278,3 +283,108 @@ def test_rates_are_learned_by_coins():
 def test_bounds_are_never_rounded_up():
     found = [down(0.99996), down(0.5, 6), down(1e-9), down(101.7, 0)]
     assert found == "0.9999 0.500000 0.0000 101".split()
+    shown = {(1 + 2**-15, 1.0): "1.00003", (2 / 3, 2 / 3): "0.666667", (0.1234562, 0.123456): "0.1234562",
+             (0.99999, 1.0): "0.9999", (1.2, 1.0): "1.1999"}  # fmt: skip
+    assert {pair: down(pair[0], claim=pair[1]) for pair in shown} == shown
+    found = replace(audit(GRR(5, 1.0), "tight", trials=1000), lower=1 + 2**-15)
+    assert "at least epsilon = 1.00003, more than the claimed 1." in found.verdict
+    assert facts(found)["lower"].startswith("1.00003 ")
+
+
+def lies(rate, values, rng):
+    return np.where(rng.random(len(values)) < rate, 1 - np.array(values), values).tolist()
+
+
+@pytest.mark.parametrize("claim", [0.1234567, 0.3, 2 / 3, 1.0, 2.2])
+@pytest.mark.parametrize("curve", [False, True])
+def test_a_refuted_claim_and_its_bound_never_contradict_each_other(claim, curve):
+    """Everything that is printed is compared, as numbers."""
+    refuted = 0
+    for rate, seed in itertools.product((0.0, 0.02, 0.1), range(1, 4)):
+        for attack in ["learned"] if curve else ["learned", "tight"]:
+            form = {"k": 2, "report": "value"} if attack == "tight" else {"values": [0, 1]}
+            client = Client(functools.partial(lies, rate), epsilon=claim, **form)
+            given = {"curve": gdp(claim)} if curve else {}
+            found = SequentialAudit(client, attack, trials=1000, **given).run(seed)[0]
+            lower = found.mu_lower if curve else found.lower
+            assert found.violated == (lower >= claim)
+            if found.violated:
+                pattern = r"No mu below (\S+) is" if curve else r"Epsilon is at least (\S+)\."
+                printed, table = re.search(pattern, found.verdict)[1], facts(found)["lower"]
+                assert float(printed) >= float(f"{claim:g}") and printed in table, found.verdict
+                refuted += 1
+    assert refuted > 4
+
+
+class Clock:
+    """A clock that stands still until something takes its time."""
+
+    now = 0.0
+
+    def __init__(self, monkeypatch):
+        monkeypatch.setattr("time.perf_counter", lambda: self.now)
+
+    def slow(self, seconds):
+        """A client in the clear whose reports take so long."""
+
+        def send(value):
+            self.now += seconds
+            return value
+
+        return send
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
+
+
+def recordings(folder):
+    """Reports of two inputs in the clear."""
+    paths = [folder / "0.jsonl", folder / "1.jsonl"]
+    for value, path in enumerate(paths):
+        path.write_text(f"{value}\n" * 90)
+    return recorded(*paths, "any", 1.0)
+
+
+@pytest.mark.parametrize(
+    "target, given",
+    [
+        (lambda _: Client(lambda v, rng: v, values=[0, 1], epsilon=1.0), {}),
+        (lambda _: Client(lambda v, rng: [[x, {"a": x / 3}, "b" * x] for x in v], values=[0, 1, 2], epsilon=1.0), {}),
+        (lambda _: Client(lambda v, rng: v, 4, "value", 1.0), {"attack": ["tight", "learned"]}),
+        (lambda _: Client(lambda v, rng: np.eye(4, dtype=int)[v], 4, "bits", 1.0), {"attack": "guess"}),
+        (lambda _: Client(lambda v, rng: v, values=[0, 1], epsilon=1.0), {"curve": gdp(1.0)}),
+        (recordings, {}),
+        (lambda _: OUE(3, 1.0), {"attack": ["guess", "learned"], "faithful": True}),
+    ],
+)  # fmt: skip
+def test_the_clock_starts_when_all_kernels_are_compiled(
+    clock, monkeypatch, tmp_path, target, given
+):
+    """A call of a kernel with new types takes a minute, as if nothing was compiled before."""
+    known, call = set(), jit._Lazy.__call__
+
+    def first(kernel, *arguments):
+        key = kernel.__qualname__, *map(numba.typeof, arguments)
+        clock.now += 60 * (key not in known)
+        known.add(key)
+        return call(kernel, *arguments)
+
+    monkeypatch.setattr(jit._Lazy, "__call__", first)
+    plan = {"attack": "learned", "trials": 60, "max_time": 8.0} | given
+    result = SequentialAudit(target(tmp_path), **plan).run()[0]
+    assert known and result.seconds == 0 and result.stopped in ("violation", "budget spent")
+
+
+def test_no_audit_ends_by_time_before_it_can_refute_a_client_in_the_clear(clock):
+    """About 21 reports of each input are needed."""
+    plan = {"attack": "learned", "trials": 10**6, "max_time": 8.0}
+    one = SequentialAudit(Client(clock.slow(0.3), values=[0, 1], epsilon=1.0), **plan).run()[0]
+    assert one.violated and 8 < one.seconds < 16
+    client = Client(lambda v: clock.slow(0.1)(0), values=[0, 1], epsilon=1.0)
+    two = SequentialAudit(client, **plan).run()[0]  # enough reports, and none of them a violation
+    assert two.stopped == "time is up" and 8 <= two.seconds < 9
+    client = Client(clock.slow(2), values=[0, 1], epsilon=1.0)
+    three = SequentialAudit(client, **plan).run()[0]
+    assert three.status == "inconclusive" and three.stopped == "time is up" and three.seconds >= 16

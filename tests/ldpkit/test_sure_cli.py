@@ -1,7 +1,9 @@
 """Audits until sure at the command line: what they print, keep and write, and how they end."""
 
+import contextlib
 import json
 import re
+import resource
 import shlex
 import sys
 from pathlib import Path
@@ -189,3 +191,31 @@ def test_an_interrupt_tells_the_bound_that_holds(tmp_path):
     told = r"interrupted after [\d,]+ of 2,000,000 reports, epsilon at least ([\d.]+) at level"
     said = re.search(told, err)
     assert said and 3 < float(said[1]) < 30
+
+
+@contextlib.contextmanager
+def full_disk():
+    """No file of this process can get any contents, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("options", ["--save kept.state", "--html page.html",
+                                     "--save kept.state --html page.html", "counted"])  # fmt: skip
+def test_a_full_disk_takes_no_verdict(call, options):
+    counted = options == "counted"
+    leak = "audit --mechanism RSFD[GRR] --k 10 --d 3 --epsilon 1 --attack tight --until-sure"
+    fine = "audit --mechanism GRR --k 5 --epsilon 1 --html page.html"
+    command = fine if counted else f"{leak} {options}"
+    with full_disk():
+        status, out, err = call(command)
+    assert status == 4 and ("No violation" if counted else "VIOLATION: ") in out.splitlines()[-1]
+    for path in {"kept.state", "page.html"}:
+        assert (f"{path} could not be written: File too large" in err) == (path in command)
+        assert not Path(path).exists()
+    assert err.startswith("ldpkit: ") and err.count("\n") == 1
+    assert call(command)[0] == (not counted)
