@@ -1,11 +1,14 @@
 """Exact success probabilities of the guess: closed forms and one-dimensional integrals.
 
 Let A be the probability that the guess is the true value. If a mechanism treats all values alike,
-the true-positive rate is A and the false-positive rate is (1 - A) / (k - 1).
+the true-positive rate is A and the false-positive rate is (1 - A) / (k - 1). If A is near 1, the
+difference 1 - A has few digits. Therefore each function for A has a counterpart that computes 1 - A
+from positive terms.
 """
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -17,9 +20,10 @@ from .types import Array, Numbers
 
 # fmt: off
 __all__ = [
-    "mean_reciprocal", "support_success", "laplace_success", "gaussian_success", "binomial",
-    "count_wins", "response_wins", "laplace_sum", "laplace_sum_success", "grid_success",
-    "rounded_tails"
+    "mean_reciprocal", "mean_fraction", "support_success", "support_failure", "laplace_success",
+    "laplace_failure", "gaussian_success", "gaussian_failure", "binomial", "count_wins",
+    "count_losses", "response_wins", "laplace_sum", "laplace_sum_success", "laplace_sum_failure",
+    "grid_success", "grid_failure", "rounded_tails"
 ]
 # fmt: on
 
@@ -41,6 +45,18 @@ def mean_reciprocal(n: Annotated[Numbers, checks.rule(checks.reals, 0)], q: Rate
 
 
 @checks.checked
+def mean_fraction(n: Annotated[Numbers, checks.rule(checks.reals, 0)], q: Rates) -> Numbers:
+    """``E[B / (1 + B)]`` for ``B ~ Binomial(n, q)``, which is 1 - `mean_reciprocal`, accurate for
+    tiny q."""
+    term: Numbers = np.multiply(n, q) / 2
+    total = term
+    for j in range(2, 20):  # a series in q, whose terms fall faster than 1 / j! where it is used
+        term = term * (j - 1 - np.asarray(n)) * q / (j + 1)
+        total = total + term
+    return np.where(np.multiply(n + 1, q) > 1, 1 - mean_reciprocal(n, q), total)[()]
+
+
+@checks.checked
 def support_success(
     p: Rates, q: Annotated[Numbers, checks.rule(checks.reals, 0, 1, closed="[)")], k: Domain
 ) -> Numbers:
@@ -58,6 +74,19 @@ def support_success(
         Domain size, at least 2.
     """
     return p * mean_reciprocal(k - 1, q) + (1 - p) * np.exp((k - 1) * np.log1p(-q)) / k
+
+
+@checks.checked
+def support_failure(
+    p: Rates, q: Annotated[Numbers, checks.rule(checks.reals, 0, 1, closed="[)")], k: Domain,
+    absent: Rates,
+) -> Numbers:  # fmt: skip
+    """Probability that a uniform element of the support set is not the true value.
+
+    The set contains the true value with probability `p`, and does not with probability `absent`;
+    otherwise as in `support_success`.
+    """
+    return p * mean_fraction(k - 1, q) + absent * (1 - np.exp((k - 1) * np.log1p(-q)) / k)
 
 
 legendre = functools.cache(np.polynomial.legendre.leggauss)
@@ -90,17 +119,32 @@ def laplace_success(scale: Scale, k: Domain) -> float:
     middle part is integrated over the logarithm of the survival function by Gauss-Legendre panels.
     In the code ``c = exp(-1 / scale)``.
     """
-    c = math.exp(-1 / scale)
-    log_u, weights = _panels(math.log(c / 2), math.log(0.5), 8, order=200)
-    u = np.exp(log_u)
+    c, u, weights = _shifted(scale)
     middle = (weights * np.exp((k - 1) * np.log1p(-u)) / u).sum()
     return mean_reciprocal(k - 1, c / 2) / 2 + c * middle / 4 + c * 2.0**-k / k
 
 
 @checks.checked
-def gaussian_success(
-    sigma: Scale, k: Domain, grid: Annotated[float, checks.rule(checks.real, 0)] = 0.0
-) -> float:
+def laplace_failure(scale: Scale, k: Domain) -> float:
+    """Probability that one of k - 1 Laplace variables is larger than another one plus 1; see
+    `laplace_success`."""
+    c, u, weights = _shifted(scale)
+    middle = (weights * -np.expm1((k - 1) * np.log1p(-u)) / u).sum()
+    return mean_fraction(k - 1, c / 2) / 2 + c * middle / 4 + c * (0.5 - 2.0**-k / k)
+
+
+def _shifted(scale: float) -> tuple[float, Array, Array]:
+    """``exp(-1 / scale)``, and the survival function at nodes between 0 and 1 with weights."""
+    c = math.exp(-1 / scale)
+    log_u, weights = _panels(math.log(c / 2), math.log(0.5), 8, order=200)
+    return c, np.exp(log_u), weights
+
+
+Grid = Annotated[float, checks.rule(checks.real, 0)]
+
+
+@checks.checked
+def gaussian_success(sigma: Scale, k: Domain, grid: Grid = 0.0) -> float:
     """Probability that one Gaussian variable plus 1 is the largest of k Gaussian variables with
     standard deviation `sigma`.
 
@@ -117,14 +161,22 @@ def gaussian_success(
     The sum over the grid is computed as an integral. For a smooth density the two differ by less
     than ``e^-(2 pi sigma / grid)^2``.
     """
+    return _gaussian(sigma, k, grid, _wins)
+
+
+@checks.checked
+def gaussian_failure(sigma: Scale, k: Domain, grid: Grid = 0.0) -> float:
+    """Probability that one Gaussian variable plus 1 is not the largest; see `gaussian_success`."""
+    return _gaussian(sigma, k, grid, _losses)
+
+
+def _gaussian(sigma: float, k: int, grid: float, chances: Callable[..., Array]) -> float:
     cell, (z, weights) = grid / sigma, _panels(-12, 12, 40)
-    density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    if not cell:
-        wins = np.exp((k - 1) * scipy.special.log_ndtr(z + 1 / sigma))
-        return float((weights * density * wins).sum())
-    density, mass = (_cell_mean(at, cell) for at in (z, z + 1 / sigma))
+    density, mass = np.exp(-z * z / 2) / math.sqrt(2 * math.pi), np.zeros_like(z)
+    if cell:
+        density, mass = (_cell_mean(at, cell) for at in (z, z + 1 / sigma))
     log_cdf = scipy.special.log_ndtr(z + 1 / sigma + cell / 2)
-    return float((weights * density * _wins(log_cdf, cell * mass, k)).sum())
+    return float((weights * density * chances(log_cdf, cell * mass, k)).sum())
 
 
 def _cell_mean(z: Array, cell: float) -> Array:
@@ -180,11 +232,28 @@ def grid_success(
         Step of the grid, in [2^-24, 1], which divides 1. The noise is ``j grid`` with probability
         proportional to ``e^(-|j| grid / scale)``.
     """
+    mass = _clipped(scale, grid)
+    return float(mass[::-1] @ count_wins(mass, k))  # by symmetry the true value's mass is reversed
+
+
+@functools.lru_cache(maxsize=64)
+@checks.checked
+def grid_failure(
+    scale: Scale, k: Domain, grid: Annotated[float, checks.rule(checks.real, 2.0**-24, 1)]
+) -> float:
+    """Probability that the true value's number is not the largest, or loses a tie; see
+    `grid_success`."""
+    mass = _clipped(scale, grid)
+    return float(mass[::-1] @ count_losses(mass, k))
+
+
+def _clipped(scale: float, grid: float) -> Array:
+    """Distribution of a number of another value after clipping, on 0, grid, ..., 1."""
     steps, fall = round(1 / grid), grid / scale
     mass = np.exp(-fall * np.arange(steps + 1)) / (1 + math.exp(-fall))
     mass[1:-1] *= -math.expm1(-fall)  # the ends keep the mass of everything beyond
     mass[0] = 1 / (1 + math.exp(-fall))
-    return float(mass[::-1] @ count_wins(mass, k))  # by symmetry the true value's mass is reversed
+    return mass
 
 
 # --- repeated collections: the guess is the value that most reports support -----------------------
@@ -214,15 +283,25 @@ def count_wins(mass: Annotated[Array, checks.rule(checks.reals, 0)], k: Domain) 
     k : int
         Domain size, at least 2.
     """
+    return _wins(_log_cdf(mass), mass, k)
+
+
+@checks.checked
+def count_losses(mass: Annotated[Array, checks.rule(checks.reals, 0)], k: Domain) -> Array:
+    """Probability that the own value loses with each count; parameters as in `count_wins`."""
+    return _losses(_log_cdf(mass), mass, k)
+
+
+def _log_cdf(mass: Array) -> Array:
+    """Logarithm of the distribution function of a count with probabilities `mass`."""
     checks.need(
         mass.ndim == 1 and abs(mass.sum() - 1) <= 1e-9,
         f"mass must sum to 1, got {mass.sum():g} in shape {mass.shape}",
     )
     above = np.append(np.cumsum(mass[:0:-1])[::-1], 0.0)  # adds small terms first: exact tails
-    log_cdf = np.where(
+    return np.where(
         above < 0.5, np.log1p(-np.minimum(above, 0.5)), np.log(np.maximum(np.cumsum(mass), 1e-320))
     )
-    return _wins(log_cdf, mass, k)
 
 
 def _wins(log_cdf: Array, mass: Array, k: int) -> Array:
@@ -232,6 +311,13 @@ def _wins(log_cdf: Array, mass: Array, k: int) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         ties = np.where(share > 0, -np.expm1(k * np.log1p(-share)) / (k * share), 1.0)
     return np.exp((k - 1) * log_cdf) * ties
+
+
+def _losses(log_cdf: Array, mass: Array, k: int) -> Array:
+    """The opposite of `_wins`: another value is larger, or ties and is chosen."""
+    share = np.clip(mass / np.exp(log_cdf), 0, 1)
+    none_above = np.exp((k - 1) * log_cdf)
+    return -np.expm1((k - 1) * log_cdf) + none_above * mean_fraction(k - 1, share)
 
 
 @functools.lru_cache(maxsize=64)
@@ -314,6 +400,20 @@ def laplace_sum_success(
 ) -> float:
     """Probability that a sum of `tau` unit Laplace variables plus `shift` is the largest of k such
     sums."""
+    # the sum may round up
+    return min(1.0, _laplace_sum(tau, k, shift, lambda log_cdf: np.exp((k - 1) * log_cdf)))
+
+
+@checks.checked
+def laplace_sum_failure(
+    tau: Reports, k: Domain, shift: Annotated[float, checks.rule(checks.real, 0)]
+) -> float:
+    """Probability that a sum of `tau` unit Laplace variables plus `shift` is not the largest of k
+    such sums."""
+    return _laplace_sum(tau, k, shift, lambda log_cdf: -np.expm1((k - 1) * log_cdf))
+
+
+def _laplace_sum(tau: int, k: int, shift: float, chances: Callable[[Array], Array]) -> float:
     x, log_survival, log_density = laplace_sum(tau)
     survival, density = (scipy.interpolate.CubicSpline(x, y) for y in (log_survival, log_density))
     total = 0.0
@@ -324,5 +424,5 @@ def laplace_sum_success(
         at = s + shift
         tail = np.where(np.abs(at) <= x[-1], np.exp(survival(np.minimum(np.abs(at), x[-1]))), 0.0)
         log_cdf = np.where(at >= 0, np.log1p(-tail), np.log(np.maximum(tail, 1e-300)))
-        total += (weights * np.exp(density(np.abs(s)) + (k - 1) * log_cdf)).sum()
-    return min(1.0, float(total))  # the sum may round up
+        total += (weights * np.exp(density(np.abs(s))) * chances(log_cdf)).sum()
+    return float(total)

@@ -99,7 +99,17 @@ def _run(func: Func, cell: Row, seed: int, wanted: dict[str, str]) -> str:
     executors.require(wanted)
     with _libraries().limit(limits=1, user_api="blas"):  # so that the order of sums is fixed
         result = func(**cell, seed=seed)
-    return json.dumps(result if isinstance(result, list) else [result], default=_plain)
+    text = json.dumps(result if isinstance(result, list) else [result], default=_plain)
+    for row in json.loads(text):
+        checks.instance("what a cell returns", row, dict, "a dictionary, or a list of dictionaries")
+        for name in sorted(cell.keys() & row.keys()):  # the same value, one of a list, or a default
+            given, found = cell[name], row[name]
+            checks.need(
+                found == given or given is None or (isinstance(given, list) and found in given),
+                f"a row must not give the parameter {name} = {given!r} another value, got"
+                f" {found!r}: choose another name for what is returned",
+            )
+    return text
 
 
 def _group(jobs: list[Job]) -> list[str]:
@@ -204,8 +214,9 @@ def sweep(
     ----------
     func : callable
         Returns a flat dictionary, or a list of them (several rows), of plain
-        numbers and strings. It must be importable by name for workers on other
-        machines.
+        numbers and strings. A cell fails if it returns anything else, or another
+        value of one of its parameters. It must be importable by name for workers
+        on other machines.
     grid : mapping or iterable of mappings
         See `cells`.
     seed : int

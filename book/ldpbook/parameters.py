@@ -16,13 +16,15 @@ INJECTED = "injected-parameters"  # papermill's own cell with the replaced param
 
 _LINE = re.compile(r"^(\w+) = (.+?)  # (.+)$")
 _PAPER = re.compile(r" ?\(([^()]*paper[^()]*)\)$")
-_NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+|\^\d+)?"
+_NUMBER = r"-?\d[\d,_]*(?:\.\d+)?(?:e-?\d+|\^\d+)?(?![\w,.^]*\w)"
 _WITHIN = re.compile(rf"\bin ([\[(])({_NUMBER}), ({_NUMBER})([\])])")
 _LEAST = re.compile(rf"\b(at least|above) ({_NUMBER})")
 _STEP = re.compile(rf"\ba multiple of ({_NUMBER})|, even\b")
 _COST = re.compile(r"[^,;:()]*\bminutes\b[^,;:()]*")
 _CHOICE = re.compile(r'"([^"]*)"')
 _ONE_OF = re.compile(r"\bone of (\d+(?:, \d+)+)")
+_RANGES = re.compile("|".join(p.pattern for p in (_STEP, _WITHIN, _LEAST, _ONE_OF)))
+_BEGUN = re.compile(r"(?:\bin [\[(]|\b(?:at least|above|a multiple of|one of) [-+.\d]).*")  # what only a range can be
 _PAPERS_OWN = re.compile(rf"^the papers?: ({_NUMBER})(?!\.\d|\d)")
 _MANTISSAS = (1, 1.5, 2, 3, 5, 7)  # stops of a slider within each power of ten
 _EVERY = 60  # whole numbers up to which a slider stops at each
@@ -34,8 +36,8 @@ _WORDS = {"integer": ("an integer", "integers"), "number": ("a number", "numbers
 
 
 def _number(text: str) -> float:
-    """Return a number from the form that comments use: 1,000 or 1e-6 or 10^12."""
-    base, _, power = text.replace(",", "").partition("^")
+    """Return a number from the form that comments use: 1,000 or 1_000 or 1e-6 or 10^12."""
+    base, _, power = re.sub("[,_]", "", text).partition("^")
     return float(base) ** int(power) if power else float(base)
 
 
@@ -99,7 +101,7 @@ class Parameter:
         """Return one line that explains why `value` is not allowed, or None."""
         if self.kind == "any" or (value is None and self.none):
             return None
-        many = isinstance(value, (list, tuple))
+        many = isinstance(value, list)  # a tuple of the command line would be another value in the cell
         length = many == self.many and (not many or (len(value) == 2 if self.pair else len(value) > 0))
         if not length or not all(map(self._fits, value if many else [value])):
             return f"{self.name} must be {self.expects()}, got {value!r}"
@@ -107,7 +109,7 @@ class Parameter:
 
     def _fits(self, value: Any) -> bool:
         if self.kind == "other":
-            return isinstance(value, (dict, list, tuple))
+            return isinstance(value, (dict, list))
         if self.kind in ("text", "boolean"):
             return isinstance(value, str if self.kind == "text" else bool) and (not self.choices or value in self.choices)
         if isinstance(value, bool) or not isinstance(value, int if self.kind == "integer" else (int, float)):
@@ -241,6 +243,8 @@ def parse(line: str) -> Parameter:
         kind = "number"
     if kind not in ("integer", "number"):
         allowed = {}
+    elif unread := _BEGUN.search(_RANGES.sub("", meaning)):
+        raise ValueError(f"{name} must have a range such as in [1, 1_000] or at least 1e-6 in its comment, got {unread[0]!r}")
     if kind == "text" and (quoted := _CHOICE.findall(meaning)):
         allowed["choices"] = tuple(dict.fromkeys([*(value if many else [value]), *quoted]))
     said = re.sub(r"(?<=: )these$", lambda _: literal, paper[1]) if paper else ""

@@ -110,9 +110,10 @@ class Auditor(checks.Checked, ABC):
         Returns
         -------
         list of dict
-            As `rows` returns them.
+            As `rows` returns them; given `trials` are those of one input.
         """
-        return cls.of(**words).rows(runs, seed)
+        given = {name: words[name] for name in ("trials",) if name in words}
+        return [row | given for row in cls.of(**words).rows(runs, seed)]
 
 
 @dataclass(frozen=True)

@@ -192,8 +192,10 @@ class AuditResult:
             return f"Inconclusive: {self.inconclusive}."
         if self.claim == math.inf:
             return f"No epsilon is claimed; {leak}."
-        allowed = f"which the claimed {self.claim:g} allows. This does not prove the claim."
-        return f"No violation found: {leak}, {allowed}"
+        allowed = f"{leak}, which the claimed {self.claim:g} allows"
+        if not self.claim:
+            allowed = f"no difference between the inputs is proved {confident}, and 0 allows none"
+        return f"No violation found: {allowed}. This does not prove the claim."
 
     def row(self) -> Row:
         """Flatten into a dictionary with the keys of the command line's JSON.

@@ -59,7 +59,7 @@ def pmfs(clients: Clients, epsilon: Epsilon, others: Array | None = None) -> tup
     with_it, without : float array, shape (clients + 1,)
         The distributions if the last client holds the gradient, and if it holds the negative.
     """
-    p = float(scipy.special.expit(epsilon))
+    p, q = (float(scipy.special.expit(x)) for x in (epsilon, -epsilon))
     if others is None:
         others = scipy.stats.binom.pmf(np.arange(clients), clients - 1, p)
     elif checks.reals("others", others, 0, 1).shape != (clients,) or abs(np.sum(others) - 1) > 1e-9:
@@ -67,7 +67,7 @@ def pmfs(clients: Clients, epsilon: Epsilon, others: Array | None = None) -> tup
             f"others must be {clients} probabilities that add to 1, got shape {np.shape(others)}"
         )
     up, stay = np.append(0.0, others), np.append(others, 0.0)
-    return p * up + (1 - p) * stay, (1 - p) * up + p * stay
+    return p * up + q * stay, q * up + p * stay
 
 
 @checks.checked
@@ -117,10 +117,10 @@ def blanket_delta(
     largest divergence. The number of reports that lean towards the gradient is then
     ``Binomial(C, 1/2)``.
     """
-    p = float(scipy.special.expit(epsilon))
-    noise = 2 * float(scipy.special.expit(-epsilon)) if blanket is None else blanket
+    p, q = (float(scipy.special.expit(x)) for x in (epsilon, -epsilon))
+    noise = 2 * q if blanket is None else blanket
     (c, mass), grown = stats.binomial_window(clients - 1, noise), math.exp(shuffled)
-    gain, loss = p - grown * (1 - p), grown * p - (1 - p)
+    gain, loss = p - grown * q, grown * p - q
     if gain <= 0:
         return 0.0
     # counts of at least this number are likelier with the gradient

@@ -92,8 +92,8 @@ class Seeded(Structured):
     ----------
     k, g, seeds : int
         Domain size, number of cells, and number of seeds.
-    p : float
-        Probability of the true value's cell.
+    p, other : float
+        Probabilities of the true value's cell, and of one given other cell.
     prime : int
         Modulus of the family of Carter and Wegman; 0 for xxHash32.
     """
@@ -102,6 +102,7 @@ class Seeded(Structured):
     g: int
     seeds: int
     p: float
+    other: float
     prime: int
     name, exact = "hash", True
     guess_route = score_route = "enumerate"
@@ -121,11 +122,6 @@ class Seeded(Structured):
         """Cells of some values under the functions of these seeds, int array (n, values)."""
         every = self.cells(np.tile(values, len(seeds)), np.repeat(seeds, len(values)))
         return every.reshape(len(seeds), -1)
-
-    @property
-    def other(self) -> float:
-        """Probability of one given other cell."""
-        return (1 - self.p) / (self.g - 1)
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         apart = 1 - _collisions(self, min(pair), max(pair))
@@ -200,10 +196,10 @@ class FLH(LocalHashing, exact=True):
     @functools.cached_property
     def report_type(self) -> Seeded:  # type: ignore[override]  # is no report of random functions
         """A seed and a cell."""
-        p = response_rates(self.g, self.epsilon)[0]
+        rates = response_rates(self.g, self.epsilon)
         if self.family == FAMILIES[0]:
-            return Seeded(self.k, self.g, self.seeds or 2**16, p, 0)
+            return Seeded(self.k, self.g, self.seeds or 2**16, *rates, 0)
         prime = max(self.k, self.g)
         while any(prime % d == 0 for d in range(2, math.isqrt(prime) + 1)):
             prime += 1
-        return Seeded(self.k, self.g, self.seeds or prime * (prime - 1), p, prime)
+        return Seeded(self.k, self.g, self.seeds or prime * (prime - 1), *rates, prime)

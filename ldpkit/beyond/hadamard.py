@@ -80,13 +80,14 @@ class Index(Support):
     ----------
     k, order : int
         Domain size and order of the Hadamard matrix, a power of two above k.
-    p : float
-        Probability that the index lies in the true value's half.
+    p, absent : float
+        Probabilities that the index lies in the true value's half, and in the other half.
     """
 
     k: int
     order: int
     p: float
+    absent: float
     q = 0.5  # two rows agree at half of the indices
     name, guess_route = "index", "enumerate"
     exact, rounds_exact = True, False
@@ -108,10 +109,10 @@ class Index(Support):
         return first, second
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        return self.p * self.q, (1 - self.p) * self.q
+        return self.p * self.q, self.absent * self.q
 
     def loss(self, pair: Pair) -> float:
-        return log_ratio(self.p, 1 - self.p)
+        return log_ratio(self.p, self.absent)
 
     @property
     def outputs(self) -> int:
@@ -119,7 +120,7 @@ class Index(Support):
 
     def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
         plus = self.supports(self.reports, value)
-        return np.where(plus, self.p, 1 - self.p) * 2 / self.order
+        return np.where(plus, self.p, self.absent) * 2 / self.order
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,8 @@ class Signs(Structured):
     ----------
     k, order, t : int
         Domain size, order of the matrix, a power of two, and number of indices.
-    p : float
-        Probability that the signs are those of the true value.
+    p, other : float
+        Probability that the signs are those of the true value, and of any other given signs.
     hashes : int
         Number of public hash functions that map a value to its row. Reports then have a field
         ``hash``. Without them, every value has its own row.
@@ -145,6 +146,7 @@ class Signs(Structured):
     order: int
     t: int
     p: float
+    other: float
     hashes: int = 0
     name, guess_route = "signs", "enumerate"
     exact, rounds_exact = True, False
@@ -175,11 +177,6 @@ class Signs(Structured):
         any."""
         same = 1 / self.order if self.hashes else 0.0  # probability of one row
         return same * self.p + (1 - same) * 0.5**self.t
-
-    @property
-    def other(self) -> float:
-        """Probability of any other given signs."""
-        return (1 - self.p) / (2**self.t - 1)
 
     def apart(self, pair: Pair) -> float:
         """Probability that two values have different signs."""
@@ -242,14 +239,15 @@ class Sketch(Structured):
     ----------
     k, hashes, m : int
         Domain size, number of hash functions, and number of cells of a hash function.
-    p : float
-        Probability that a sign is sent unchanged.
+    p, absent : float
+        Probabilities that a sign is sent unchanged, and that it is flipped.
     """
 
     k: int
     hashes: int
     m: int
     p: float
+    absent: float
     name, exact, guess_route = "sketch", True, "convolve"
 
     @property
@@ -268,7 +266,7 @@ class Sketch(Structured):
     @property
     def q(self) -> float:
         """Probability of a plus in the cell of another value under a random hash function."""
-        return self.p / self.m + (1 - self.p) * (1 - 1 / self.m)
+        return self.p / self.m + self.absent * (1 - 1 / self.m)
 
     def read(self, reports: Reports, sender: str) -> Array:
         reports = super().read(reports, sender)
@@ -285,10 +283,10 @@ class Sketch(Structured):
         return float(np.mean(self.table[:, pair[0]] != self.table[:, pair[1]]))
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        return self.apart(pair) * self.p**2, self.apart(pair) * (1 - self.p) ** 2
+        return self.apart(pair) * self.p**2, self.apart(pair) * self.absent**2
 
     def loss(self, pair: Pair) -> float:
-        return 2 * log_ratio(self.p, 1 - self.p) if self.apart(pair) else 0.0
+        return 2 * log_ratio(self.p, self.absent) if self.apart(pair) else 0.0
 
     def guess_rates(self, pair: Pair) -> Rates | None:
         """Sum over all hash functions; ``None`` if they have too many cells. See
@@ -298,14 +296,14 @@ class Sketch(Structured):
         rates, (first, second) = np.zeros(2), pair
 
         def share(sizes: Array, own: int) -> tuple[float, float]:
-            return _mean_share(tuple(np.sort(sizes[sizes > 0]).tolist()), 1 - self.p, own)
+            return _mean_share(tuple(np.sort(sizes[sizes > 0]).tolist()), self.absent, own)
 
         for row in self.table:
             sizes = np.bincount(row, minlength=self.m)  # number of values in each cell
             first_size, second_size = int(sizes[row[first]]), int(sizes[row[second]])
             sizes[row[first]] = 0
             own, empty = share(sizes, first_size)
-            none = (1 - self.p) * empty / self.k  # no plus in any cell: any guess
+            none = self.absent * empty / self.k  # no plus in any cell: any guess
             rates[0] += self.p * own + none
             if row[second] == row[first]:
                 rates[1] += self.p * own + none
@@ -313,6 +311,6 @@ class Sketch(Structured):
             sizes[row[second]] = 0
             with_other, _ = share(sizes, first_size + second_size)
             without, empty = share(sizes, first_size)
-            rates[1] += (1 - self.p) * (self.p * with_other + (1 - self.p) * without)
-            rates[1] += self.p * (1 - self.p) * empty / self.k
+            rates[1] += self.absent * (self.p * with_other + self.absent * without)
+            rates[1] += self.p * self.absent * empty / self.k
         return float(rates[0] / self.hashes), float(rates[1] / self.hashes)

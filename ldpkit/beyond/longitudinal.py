@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from .. import checks
-from ..exact import binomial, count_wins, mean_reciprocal
+from ..exact import binomial, count_losses, count_wins, mean_fraction, mean_reciprocal
 from ..mechanisms.base import (
     MAX_ROUNDS,
     MIN_EPSILON,
@@ -21,7 +21,7 @@ from ..mechanisms.base import (
     support_estimate,
     support_variance,
 )
-from ..mechanisms.grr import GRR, respond
+from ..mechanisms.grr import GRR, respond, response_rates
 from ..mechanisms.unary import OUE, SUE
 from ..reports import IndependentBits, ReportType, Response, Rounds
 from ..reports.base import log_ratio, pick, shaped, won
@@ -56,12 +56,16 @@ class ChainedResponse(Response):
         kept = Response(self.k, self.keep, self.flip).rounds_success(tau)
         return self.memo.p * kept + (1 - self.memo.p) * (1 - kept) / (self.k - 1)
 
-    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
-        p, q = self.memo.p, self.memo.q
+    def rounds_failure(self, tau: int) -> float:
+        lost = Response(self.k, self.keep, self.flip).rounds_failure(tau)
+        return self.memo.p * lost + self.memo.absent * (1 - lost / (self.k - 1))
+
+    def states(self, pair: Pair) -> list[tuple[float, float, float, float]]:
+        p, q, others, keep, flip = self.memo.p, self.memo.q, self.k - 2, self.keep, self.flip
         return [  # the memoised value is the first of the pair, the second, or a third value
-            (p, self.keep, self.flip),
-            (q, self.flip, self.keep),
-            (max(0.0, 1 - p - q), self.flip, self.flip),
+            (p, keep, flip, others * flip),
+            (q, flip, keep, others * flip),
+            (others * q, flip, flip, keep + (others - 1) * flip),
         ]
 
 
@@ -69,8 +73,8 @@ class ChainedResponse(Response):
 class ChainedBits(IndependentBits):
     """Flipped copies of memoised bits, which are the same in all rounds.
 
-    A round reports a one for a memoised one with probability `keep`, and for a memoised zero with
-    probability `flip`.
+    A round reports a one for a memoised one with probability `keep` and a zero with probability
+    `lost`. It reports a one for a memoised zero with probability `flip`.
 
     Parameters
     ----------
@@ -83,16 +87,29 @@ class ChainedBits(IndependentBits):
     memo: IndependentBits
     keep: float
     flip: float
+    lost: float
+
+    def _counts(self, tau: int) -> tuple[Array, Array]:
+        """Distributions of the number of ones at the true value, and at another value."""
+        ones, zeros = binomial(tau, self.lost)[::-1], binomial(tau, self.flip)
+        memo = self.memo
+        return memo.p * ones + memo.absent * zeros, memo.q * ones + (1 - memo.q) * zeros
 
     def rounds_success(self, tau: int) -> float:
-        ones, zeros = binomial(tau, self.keep), binomial(tau, self.flip)
-        own, other = (rate * ones + (1 - rate) * zeros for rate in (self.memo.p, self.memo.q))
+        own, other = self._counts(tau)
         return won(own, count_wins(other, self.k))
 
-    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
-        p, q, rate = self.memo.p, self.memo.q, {1: self.keep, 0: self.flip}
-        return [(pa * pb, rate[a] * (1 - rate[b]), rate[b] * (1 - rate[a]))
-                for a, pa in ((1, p), (0, 1 - p)) for b, pb in ((1, q), (0, 1 - q))]  # fmt: skip
+    def rounds_failure(self, tau: int) -> float:
+        own, other = self._counts(tau)
+        return won(own, count_losses(other, self.k))
+
+    def states(self, pair: Pair) -> list[tuple[float, float, float, float]]:
+        memo, sent = self.memo, ((self.keep, self.lost), (self.flip, 1 - self.flip))
+        return [  # of a memoised one or zero, at the first value of the pair and at the second
+            (pa * pb, a * not_b, b * not_a, a * b + not_a * not_b)
+            for pa, (a, not_a) in zip((memo.p, memo.absent), sent)
+            for pb, (b, not_b) in zip((memo.q, 1 - memo.q), sent)
+        ]
 
 
 @dataclass(frozen=True)
@@ -104,7 +121,8 @@ class Buckets(ReportType):
     k, buckets, bits : int
         Domain size, number of buckets of equal size, and number of buckets that each user samples.
     p, q : float
-        Probability of a one at the true bucket, and at any other, if sampled.
+        Probability of a one at the true bucket, and at any other, if sampled; each is one minus the
+        other.
     """
 
     k: int
@@ -146,18 +164,19 @@ class Buckets(ReportType):
     def guess_rates(self, pair: Pair) -> Rates:
         share, p, q, bits = self.bits / self.buckets, self.p, self.q, self.bits
         inside = share * p * mean_reciprocal(bits - 1, q)
-        empty = share * (1 - p) * (1 - q) ** (bits - 1) + (1 - share) * (1 - q) ** bits
+        empty = share * q * p ** (bits - 1) + (1 - share) * p**bits
         success = (inside + empty / self.buckets) / self.size
-        return success, (1 - success * self.size) / ((self.buckets - 1) * self.size)
+        lost = share * (p * mean_fraction(bits - 1, q) + q) + (1 - share) - empty / self.buckets
+        return success, lost / ((self.buckets - 1) * self.size)
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         p, q, share = self.p, self.q, self.bits / self.buckets
         both = self.bits * (self.bits - 1) / (self.buckets * (self.buckets - 1))
-        return share * p - both * p * q, share * q - both * p * q
+        return (share - both) * p + both * p * p, (share - both) * q + both * q * q
 
     def loss(self, pair: Pair) -> float:
-        own = log_ratio(self.p, self.q)  # with two bits, both buckets of the pair may be sampled
-        return own if self.bits == 1 else own + log_ratio(1 - self.q, 1 - self.p)
+        # with two bits, both buckets of the pair may be sampled
+        return log_ratio(self.p, self.q) * min(self.bits, 2)
 
 
 # --- mechanisms
@@ -215,8 +234,9 @@ class Chained(FrequencyOracle, exact=True):
     def report_type(self) -> Rounds:
         """Noisy copies of a memoised report."""
         chained: Any = ChainedResponse if self.protocol == "GRR" else ChainedBits
-        part = chained(self.k, self.p, self.q, self.permanent.report_type, *self.second)
-        return Rounds(part, self.tau)
+        given = self.k, self.p, self.q, self.permanent.report_type, *self.second
+        more = {} if self.protocol == "GRR" else {"lost": self._lost, "absent": self._absent}
+        return Rounds(chained(*given, **more), self.tau)
 
     @cached_property
     def second(self) -> Rates:
@@ -225,17 +245,17 @@ class Chained(FrequencyOracle, exact=True):
         p1, q1 = self.permanent.p, self.permanent.q
         e1, e = math.exp(self.first), math.exp(self.epsilon)
         if self.protocol == "GRR":
-            keep = (GRR(self.k, self.first).p - q1) / (p1 - q1)
-            return keep, (1 - keep) / (self.k - 1)
+            p, q = response_rates(self.k, self.first)
+            return (p - q1) / (p1 - q1), (q - q1) / (p1 - q1)
         if self.protocol == "OUE":  # solve p (1 - q) = e1 q (1 - p) of one report for flip
             square, linear = (1 - q1) * (e1 - 1) / 2, (e1 * (3 - 4 * q1) - 1) / 4
             constant = (2 - q1 - 3 * e1 * q1) / 8
             return 0.5, 2 * constant / (linear + math.sqrt(linear**2 - 4 * square * constant))
         if self.protocol == "SUE":
-            keep = (SUE(self.k, self.first).p + p1 - 1) / (2 * p1 - 1)
-        else:
-            keep = (1 - e1 * e) / (e1 - e - e1 * e + 1)
-        return keep, 1 - keep
+            once = SUE(self.k, self.first)
+            return (once.p + p1 - 1) / (2 * p1 - 1), (once.q - q1) / (p1 - q1)
+        more = e1 * math.expm1(self.epsilon - self.first)
+        return (1 - e1 * e) / (e1 - e - e1 * e + 1), more / (e1 + 1) / math.expm1(self.epsilon)
 
     @property
     def p(self) -> float:
@@ -247,9 +267,18 @@ class Chained(FrequencyOracle, exact=True):
     def q(self) -> float:
         """Probability that one report supports one given other value."""
         keep, flip = self.second
-        if self.protocol == "GRR":
-            return (1 - self.p) / (self.k - 1)
         return self.permanent.q * keep + (1 - self.permanent.q) * flip
+
+    @property
+    def _lost(self) -> float:
+        """Probability that a one becomes a zero in the second round."""
+        return 0.5 if self.protocol == "OUE" else self.second[1]
+
+    @property
+    def _absent(self) -> float:
+        """Probability of a zero at the true value of one report of bits."""
+        form, flip = self.permanent.report_type, self.second[1]
+        return form.p * self._lost + form.absent * (1 - flip)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> list[Array]:
         """Return a list of `tau` arrays of reports; see `Mechanism.perturb`."""

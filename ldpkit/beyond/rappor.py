@@ -38,9 +38,10 @@ def held(places: Array, cohorts: Array, bits: Array) -> Array:
     return out
 
 
-def _ones(n: int, rate: float) -> Array:
-    """Distribution of the number of ones among n independent bits."""
-    return np.array([math.comb(n, x) * rate**x * (1 - rate) ** (n - x) for x in range(n + 1)])
+def _ones(n: int, one: float, zero: float) -> Array:
+    """Distribution of the number of ones among n independent bits, from the probabilities of a one
+    and of a zero."""
+    return np.array([math.comb(n, x) * one**x * zero ** (n - x) for x in range(n + 1)])
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Bloom(Structured):
         Domain size, number of bits, number of hash functions of a cohort, and number of cohorts.
     own, other : float
         Probability of a one at the true value's bits, and at all other bits.
+    unset : float
+        Probability of a zero at the true value's bits, because ``1 - own`` would lose digits.
     """
 
     k: int
@@ -66,6 +69,7 @@ class Bloom(Structured):
     cohorts: int
     own: float
     other: float
+    unset: float
     name, exact, guess_route = "bloom", True, "enumerate"
 
     @property
@@ -108,7 +112,7 @@ class Bloom(Structured):
             Number of bits of the second value only, minus number of bits of the first value only.
         """
         one = math.log(self.own / self.other)
-        zero = math.log((1 - self.other) / (1 - self.own))
+        zero = math.log((1 - self.other) / self.unset)
         return np.round((one + zero) * ones + zero * more, 12)
 
     def score(self, reports: Array, pair: Pair) -> Array:
@@ -123,11 +127,11 @@ class Bloom(Structured):
         return scores[scores > 0]
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        rates = np.zeros(2)
+        rates, own, other = np.zeros(2), (self.own, self.unset), (self.other, 1 - self.other)
         for a, b, share in classes(self, pair):
             strong = self.strength(np.arange(-b, a + 1), b - a) >= threshold
-            for i, (one, two) in enumerate(((self.own, self.other), (self.other, self.own))):
-                surplus = np.convolve(_ones(a, one), _ones(b, two)[::-1])
+            for i, (one, two) in enumerate(((own, other), (other, own))):
+                surplus = np.convolve(_ones(a, *one), _ones(b, *two)[::-1])
                 rates[i] += share * surplus[strong].sum()
         return float(rates[0]), float(rates[1])
 
@@ -150,8 +154,9 @@ class Bloom(Structured):
 
     def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
         alphabet(2, self.m, "make reports instead")
-        rates = np.where(self.pattern(value), self.own, self.other) / 1.0
-        parts = [product_distribution(np.column_stack([1 - row, row])) for row in rates]
+        own, other = (self.unset, self.own), (1 - self.other, self.other)
+        rates = np.where(self.pattern(value)[:, :, None], own, other)
+        parts = [product_distribution(row) for row in rates]
         return np.concatenate(parts) / self.cohorts
 
     def guess_rates(self, pair: Pair) -> Rates | None:
@@ -288,7 +293,9 @@ class BloomWeeks(Structured):
         return held(places, reports["cohort"], self._set(reports))
 
     def guess_rates(self, pair: Pair) -> Rates | None:
-        return replace(self.single, own=self.own, other=self.other).guess_rates(pair)
+        unset = float(self.counts[0] @ (self.ratios <= 0))
+        known = replace(self.single, own=self.own, other=self.other, unset=unset)
+        return known.guess_rates(pair)
 
     def score(self, reports: Array, pair: Pair) -> Array:
         """Log likelihood ratio; float array (n,)."""
@@ -421,7 +428,8 @@ class RAPPOR(SupportOracle, exact=True):
         own, other = (
             one * self.keep + none * self.flip for one, none in ((kept, clear), (clear, kept))
         )
-        return Bloom(self.k, self.m, self.h, self.cohorts, own, other)
+        unset = kept * (1 - self.keep) + clear * (1 - self.flip)
+        return Bloom(self.k, self.m, self.h, self.cohorts, own, other, unset)
 
     @property
     def first(self) -> float:

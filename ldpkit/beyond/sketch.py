@@ -15,7 +15,7 @@ import numpy as np
 from .. import checks
 from ..jit import kernel
 from ..mechanisms.base import Domain, Epsilon, SupportOracle
-from ..mechanisms.grr import GRR, respond
+from ..mechanisms.grr import respond, response_rates
 from ..reports.base import structured
 from ..types import Array, ArrayLike, Rng
 from .hadamard import Index, Signs, Sketch, plus, words
@@ -71,7 +71,7 @@ class HR(SupportOracle, exact=True):
     @cached_property
     def report_type(self) -> Index:
         """One index."""
-        return Index(self.k, self.order, 1 / (1 + math.exp(-self.epsilon)))
+        return Index(self.k, self.order, *response_rates(2, self.epsilon))
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return indices, int array (n,); see `Mechanism.perturb`."""
@@ -126,7 +126,7 @@ class HM(SignOracle, exact=True):
     @cached_property
     def report_type(self) -> Signs:
         """Indices and signs."""
-        return Signs(self.k, self.order, self.t, GRR(2**self.t, self.epsilon).p)
+        return Signs(self.k, self.order, self.t, *response_rates(2**self.t, self.epsilon))
 
 
 # --- count mean sketches
@@ -177,7 +177,7 @@ class CMS(CountMeanSketch, exact=True):
     @cached_property
     def report_type(self) -> Sketch:
         """A hash function and signs."""
-        return Sketch(self.k, self.hashes, self.m, 1 / (1 + math.exp(-self.epsilon / 2)))
+        return Sketch(self.k, self.hashes, self.m, *response_rates(2, self.epsilon / 2))
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``hash`` and ``signs``; see `Mechanism.perturb`."""
@@ -222,4 +222,4 @@ class HCMS(CountMeanSketch, SignOracle, exact=True):
     @cached_property
     def report_type(self) -> Signs:
         """A hash function, an index and a sign."""
-        return Signs(self.k, self.m, 1, 1 / (1 + math.exp(-self.epsilon)), self.hashes)
+        return Signs(self.k, self.m, 1, *response_rates(2, self.epsilon), self.hashes)

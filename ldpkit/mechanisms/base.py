@@ -40,8 +40,8 @@ MIN_EPSILON = 1e-6
 """Smallest accepted epsilon, because ``p - q`` loses digits below it."""
 
 MAX_EPSILON = 30.0
-"""Largest accepted epsilon, because ``1 - p`` loses digits beyond it. No audit of up to 10^12
-reports could observe a difference there, because its largest possible bound is 25.8."""
+"""Largest accepted epsilon. No audit of up to 10^12 reports could observe a difference beyond it,
+because its largest possible bound is 25.8."""
 
 MAX_DOMAIN = 2**31 - 1
 """Largest accepted domain size."""

@@ -104,7 +104,8 @@ class Client(LocalRandomizer):
         write. The order of a collection is kept, but a ``set`` has no order and is sorted. For
         ``"any"`` see `ldpkit.reports.anything.plain`.
     epsilon, delta : float
-        The guarantee that the client claims.
+        The guarantee that the client claims. An epsilon of 0 claims that reports do not depend on
+        the input at all, as for one share of a secret.
     name : str
         Name of the client in results.
     values : sequence, optional
@@ -121,7 +122,7 @@ class Client(LocalRandomizer):
     function: Callable[..., Reports]
     k: Annotated[int, checks.rule(checks.integer, 2, MAX_DOMAIN)] = 0
     report: Annotated[str, checks.rule(checks.one_of, FORMS)] = "any"
-    epsilon: checks.Positive = math.nan
+    epsilon: checks.NonNegative = math.nan
     delta: Annotated[float, checks.rule(checks.real, 0, 1, closed="[)")] = 0.0
     name: str = "client"
     values: Sequence[Input] | None = None

@@ -42,7 +42,8 @@ class LocalHashing(SupportOracle):
     @cached_property
     def report_type(self) -> Hashed:
         """A hash function and a cell."""
-        return Hashed(self.k, self.g, response_rates(self.g, self.epsilon, self.delta)[0])
+        p, other = response_rates(self.g, self.epsilon, self.delta)
+        return Hashed(self.k, self.g, p, (self.g - 1) * other)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) of type `HASH_REPORT`; see `Mechanism.perturb`."""

@@ -97,7 +97,8 @@ class SUE(UnaryEncoding, exact=True):
     def report_type(self) -> IndependentBits:
         """Independent bits."""
         p = 1 / (1 + math.exp(-self.epsilon / 2))
-        return IndependentBits(self.k, p, math.exp(-self.epsilon / 2) * p)
+        q = math.exp(-self.epsilon / 2) * p
+        return IndependentBits(self.k, p, q, absent=q)
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ class ASUE(UnaryEncoding, exact=True):
         # (R - 1) / (E - 1) with R^2 - 1 = (E - 1)(1 - delta) avoids a difference of near numbers
         kept = 1 - self.delta
         q = kept / (1 + math.sqrt(math.exp(self.epsilon) * kept + self.delta))
-        return IndependentBits(self.k, 1 - q, q)
+        return IndependentBits(self.k, 1 - q, q, absent=q)
 
 
 @dataclass(frozen=True)
@@ -221,12 +222,12 @@ class FaultyUE(UnaryEncoding, exact=True):
         family: dict[str, type[SUE | OUE]] = {"SUE": SUE, "OUE": OUE}
         intended = family[self.protocol](self.k, self.epsilon).report_type
         p, q = intended.p, intended.q
-        return IndependentBits(self.k, p + q - p * q, q)
+        return IndependentBits(self.k, p + q - p * q, q, absent=intended.absent * (1 - q))
 
     @property
     def true_epsilon(self) -> float:
         """The true privacy loss of the reports."""
-        return math.log(self.p * (1 - self.q) / (self.q * (1 - self.p)))
+        return self.report_type.loss((0, 1))
 
 
 # --- thresholded histograms
@@ -256,7 +257,9 @@ class ThresholdedHistogram(UnaryEncoding):
     @functools.cached_property
     def report_type(self) -> IndependentBits:
         """Independent bits."""
-        return IndependentBits(self.k, *map(float, threshold_rates(self.epsilon, self.theta)))
+        p, q = map(float, threshold_rates(self.epsilon, self.theta))
+        absent = math.exp(self.epsilon * (self.theta - 1) / 2) / 2
+        return IndependentBits(self.k, p, q, absent=absent)
 
 
 @dataclass(frozen=True)

@@ -209,13 +209,13 @@ def exact_client(
         If a client is replayed already.
     """
     start, client = time.perf_counter(), _client(client, inputs)
-    epsilon = checks.real("epsilon", client.epsilon if epsilon is None else epsilon, 0, closed="()")
+    epsilon = checks.real("epsilon", client.epsilon if epsilon is None else epsilon, 0)
     delta = checks.real("delta", client.delta if delta is None else delta, 0, 1, closed="[)")
     tree = Tree(checks.integer("ways", ways, 1, 10**8))
     found: Row = {"findings": replay(client, tapes=tapes)}
     # if the client draws from another source and keeps epsilon, two inputs have one report each in
     # so many calls with probability 1e-6
-    needed = math.ceil(_SURE / -math.log1p(-math.exp(-min(epsilon, 30.0))))
+    needed = math.ceil(_SURE / -math.log1p(-math.exp(-min(max(epsilon, 1e-9), 30.0))))
     found["runs"] = max(_RUNS, min(needed, ways))
     try:
         if "unknown" in [one.kind for one in found["findings"]]:

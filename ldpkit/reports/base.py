@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from .. import checks
-from ..exact import binomial, count_wins, support_success
+from ..exact import binomial, count_losses, count_wins, support_failure, support_success
 from ..jit import kernel
 from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
 
@@ -118,11 +118,17 @@ class ReportType(ABC):
         if unknown."""
         return None
 
+    def failure(self) -> float | None:
+        """Probability that the guess is not the true value; report types whose `success` may be
+        near 1 define it, because ``1 - success`` loses digits there."""
+        success = self.success()
+        return None if success is None else 1 - success
+
     def guess_rates(self, pair: Pair) -> Rates | None:
         """Exact probabilities that the guess is the first of the pair, under the first input and
         under the second; ``None`` if unknown."""
-        success = self.success()
-        return None if success is None else (success, (1 - success) / (self.k - 1))
+        success, failure = self.success(), self.failure()
+        return None if success is None or failure is None else (success, failure / (self.k - 1))
 
     def count(self, trials: int, truth: bool, rates: Rates | None, rng: Rng) -> int:
         """Sample how often an event with these exact `rates` happens in `trials` reports of the
@@ -193,11 +199,16 @@ class ReportType(ABC):
         """Probability that the guess from `tau` reports is the true value; ``None`` if unknown."""
         return None
 
-    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
+    def rounds_failure(self, tau: int) -> float | None:
+        """Probability that the guess from `tau` reports is not the true value; see `failure`."""
+        success = self.rounds_success(tau)
+        return None if success is None else 1 - success
+
+    def states(self, pair: Pair) -> list[tuple[float, float, float, float]]:
         """Hidden states that stay the same in all rounds: their probabilities under the first
-        input, and in each state the probabilities that one round scores 1 and that it scores -1."""
+        input, and in each state the probabilities that one round scores 1, -1 and 0."""
         rates: Any = self.score_rates(1.0, pair)
-        return [(1.0, *rates)]
+        return [(1.0, *rates, 1 - sum(rates))]
 
     def pooled(self, tau: int) -> "ReportType | None":
         """Type of the mean of `tau` reports if the mean is as much evidence as all of them, else
@@ -296,12 +307,18 @@ class ExactSupport(Support):
     """Supports of a pure protocol in the sense of Wang et al. (2017), with exact distribution.
 
     A report supports the user's own value with probability `p`, and any other value with
-    probability `q`.
+    probability `q`. It does not support the own value with probability `absent`, which is stated
+    because ``1 - p`` loses digits if `p` is near 1. A report type that leaves it out has ``1 - p``.
     """
 
     exact = rounds_exact = True
     p: float
     q: float
+    absent: float = math.nan
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.absent):
+            checks.fix(self, absent=1 - self.p)
 
     @abstractmethod
     def pair_distribution(self) -> Array:
@@ -319,24 +336,35 @@ class ExactSupport(Support):
     def loss(self, pair: Pair) -> float:
         return log_ratio(*self.score_rates(1, pair))
 
+    def states(self, pair: Pair) -> list[tuple[float, float, float, float]]:
+        first, second, both, neither = map(float, self.pair_distribution())
+        return [(1.0, first, second, both + neither)]
+
 
 class Independent(ExactSupport):
     """Supports that contain each value independently of the others."""
 
     def pair_distribution(self) -> Array:
-        p, q = self.p, self.q
-        return np.array([p * (1 - q), q * (1 - p), p * q, (1 - p) * (1 - q)])
+        p, q, absent = self.p, self.q, self.absent
+        return np.array([p * (1 - q), q * absent, p * q, absent * (1 - q)])
 
     def success(self) -> float:
         return float(support_success(self.p, self.q, self.k))
 
+    def failure(self) -> float:
+        return float(support_failure(self.p, self.q, self.k, self.absent))
+
     def rounds_success(self, tau: int) -> float:
         return won(binomial(tau, self.p), count_wins(binomial(tau, self.q), self.k))
+
+    def rounds_failure(self, tau: int) -> float:
+        return won(binomial(tau, self.absent)[::-1], count_losses(binomial(tau, self.q), self.k))
 
 
 def won(own: Array, wins: Array) -> float:
     """Probability that the guess is the true value, from the distribution of the number of rounds
-    that support it, and for each number the probability that it wins."""
+    that support it, and for each number the probability that it wins; with the probability that it
+    loses, the opposite."""
     return min(1.0, float(own @ wins))  # the sum may round up
 
 

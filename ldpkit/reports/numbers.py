@@ -9,9 +9,13 @@ import scipy
 
 from .. import checks
 from ..exact import (
+    gaussian_failure,
     gaussian_success,
+    grid_failure,
     grid_success,
+    laplace_failure,
     laplace_success,
+    laplace_sum_failure,
     laplace_sum_success,
     rounded_tails,
 )
@@ -113,6 +117,10 @@ class Laplace(Noisy):
         known = self.scale, self.k
         return laplace_success(*known) if self.grid is None else grid_success(*known, self.grid)
 
+    def failure(self) -> float:
+        known = self.scale, self.k
+        return laplace_failure(*known) if self.grid is None else grid_failure(*known, self.grid)
+
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         # noise at least 0 on one number and at most 0 on the other; on a grid it may be exactly 0
         half = 0.5 if self.grid is None else 1 / (1 + math.exp(-self.grid / self.scale))
@@ -123,6 +131,9 @@ class Laplace(Noisy):
 
     def rounds_success(self, tau: int) -> float:
         return laplace_sum_success(tau, self.k, tau / self.scale)
+
+    def rounds_failure(self, tau: int) -> float:
+        return laplace_sum_failure(tau, self.k, tau / self.scale)
 
 
 @dataclass(frozen=True)
@@ -147,6 +158,9 @@ class Gaussian(Noisy):
 
     def success(self) -> float:
         return gaussian_success(self.scale, self.k, grid=self.grid or 0.0)
+
+    def failure(self) -> float:
+        return gaussian_failure(self.scale, self.k, grid=self.grid or 0.0)
 
     def thresholds(self) -> Array:
         return np.arange(0, 6.01, 0.05)

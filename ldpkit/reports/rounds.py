@@ -115,7 +115,7 @@ class Rounds(ReportType):
     ----------
     part : ReportType
         Report type of one round. It states what several rounds add up to, by `rounds_exact`,
-        `rounds_route`, `rounds_success`, `states` and `pooled`.
+        `rounds_route`, `rounds_success`, `rounds_failure`, `states` and `pooled`.
     tau : int
         Number of rounds.
     memoised : bool
@@ -188,6 +188,9 @@ class Rounds(ReportType):
     def success(self) -> float | None:
         return self.whole.success() if self.whole else self.part.rounds_success(self.tau)
 
+    def failure(self) -> float | None:
+        return self.whole.failure() if self.whole else self.part.rounds_failure(self.tau)
+
     def guess_rates(self, pair: Pair) -> Rates | None:
         return self.whole.guess_rates(pair) if self.whole else super().guess_rates(pair)
 
@@ -212,7 +215,7 @@ class Rounds(ReportType):
         averaged over the hidden states."""
         if self.whole:
             return self.whole.loss(pair)
-        weight, up, down = np.array(self.part.states(pair)).T
+        weight, up, down, _ = np.array(self.part.states(pair)).T
         with np.errstate(divide="ignore"):
             one, two = (
                 scipy.special.logsumexp(self.tau * np.log(rate), b=weight) for rate in (up, down)
@@ -224,8 +227,8 @@ class Rounds(ReportType):
 def _difference_distribution(report_type: Rounds, pair: Pair) -> Array:
     """Distribution of the score under the first input, on -tau..tau."""
     total = np.zeros(2 * report_type.tau + 1)
-    for weight, up, down in report_type.part.states(pair):
-        power, step, rounds = np.ones(1), np.array([down, 1 - up - down, up]), report_type.tau
+    for weight, up, down, neither in report_type.part.states(pair):
+        power, step, rounds = np.ones(1), np.array([down, neither, up]), report_type.tau
         while rounds:  # all terms are positive, therefore no digits are lost
             if rounds & 1:
                 power = np.convolve(power, step)

@@ -5,7 +5,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -59,14 +59,25 @@ class Response(Value, ExactSupport):
     p: float
     q: float
 
+    @property
+    def absent(self) -> float:  # type: ignore[override]  # follows from the rate of other values
+        """Probability of another value."""
+        return (self.k - 1) * self.q
+
     def pair_distribution(self) -> Array:
-        return np.array([self.p, self.q, 0, max(0.0, 1 - self.p - self.q)])
+        return np.array([self.p, self.q, 0, (self.k - 2) * self.q])
 
     def success(self) -> float:
         return self.p
 
+    def failure(self) -> float:
+        return self.absent
+
     def rounds_success(self, tau: int) -> float:
         return won(binomial(tau, self.p), response_wins(self.k, tau))
+
+    def rounds_failure(self, tau: int) -> float:
+        return won(binomial(tau, self.absent)[::-1], 1 - response_wins(self.k, tau))
 
     @property
     def outputs(self) -> int:
@@ -106,10 +117,11 @@ class Bits(Support):
 @dataclass(frozen=True)
 class IndependentBits(Bits, Independent):
     """Independent bits: a one at the true value with probability `p`, at any other with probability
-    `q`."""
+    `q`; a zero at the true value with probability `absent`."""
 
     p: float
     q: float
+    absent: float = field(default=math.nan, kw_only=True)
 
     @property
     def outputs(self) -> int:
@@ -123,8 +135,9 @@ class IndependentBits(Bits, Independent):
         kept = listed_positions(
             positions, self.k, 2, "look at a few `positions` of the record instead"
         )
-        rates = np.where(np.equal(kept, value), self.p, self.q)
-        return product_distribution(np.column_stack([1 - rates, rates]))
+        own = np.equal(kept, value)[:, None]
+        rates = np.where(own, (self.absent, self.p), (1 - self.q, self.q))
+        return product_distribution(rates)
 
     def most(self, targets: int) -> int:
         return targets
@@ -202,6 +215,9 @@ class Selection(Subset, ExactSupport):
     def success(self) -> float:
         return self.p / self.omega
 
+    def failure(self) -> float:
+        return self.absent + self.p * (1 - 1 / self.omega)
+
     @property
     def rounds_route(self) -> str:  # type: ignore[override]  # depends on the size of the sets
         """How `rounds_success` is computed; the counts of several values in one set have no simple
@@ -212,6 +228,11 @@ class Selection(Subset, ExactSupport):
         if self.omega > 1:
             return None
         return Response(self.k, self.p, self.q).rounds_success(tau)
+
+    def rounds_failure(self, tau: int) -> float | None:
+        if self.omega > 1:
+            return None
+        return Response(self.k, self.p, self.q).rounds_failure(tau)
 
     @property
     def outputs(self) -> int:
@@ -224,7 +245,7 @@ class Selection(Subset, ExactSupport):
     def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
         alphabet(self.outputs, 1, "take a smaller domain")
         one, other = (math.comb(self.k - 1, size) for size in (self.omega - 1, self.omega))
-        return np.where(self.supports(self.reports, value), self.p / one, (1 - self.p) / other)
+        return np.where(self.supports(self.reports, value), self.p / one, self.absent / other)
 
     def most(self, targets: int) -> int:
         return min(targets, self.omega)
@@ -337,11 +358,14 @@ class Hashed(Structured, Independent):
         Domain size and number of cells.
     p : float
         Probability of the true value's cell.
+    absent : float, optional
+        Probability of another cell, because ``1 - p`` would lose digits.
     """
 
     k: int
     g: int
     p: float
+    absent: float = math.nan
     name = "hash"
     seeds = 2**64
     """Number of hash functions."""

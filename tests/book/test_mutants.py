@@ -16,7 +16,7 @@ from ldpbook import execute, hooks
 
 ROOT = Path(__file__).parents[2]
 NAMES = {
-    "success", "guess_rates", "score_rates", "pair_distribution", "slot_distribution", "distribution",
+    "success", "failure", "guess_rates", "score_rates", "pair_distribution", "slot_distribution", "distribution",
     "p", "q", "amplified", "_rates", "_record_distribution", "_ratio_distribution",
     "_difference_distribution",
 }  # fmt: skip

@@ -60,12 +60,20 @@ def test_a_line_is_read_into_value_meaning_range_and_paper():
     assert p.cost == "16 takes minutes"
     p = made("epsilon = 4  # budget, in [1e-6, 14]")
     assert (p.cost, p.kind) == ("", "number")  # the range says that it need not be whole
+    p = made("n = 5_000  # reports, in [1_000, 10_000_000]")
+    assert (p.low, p.high, p.kind) == (1_000, 10**7, "integer")
+
+
+def test_a_range_that_is_not_understood_is_an_error():
+    for said in ("in [1000; 10]", "at least 10k", "one of 1,2,3", "in [1, 1,000k]", "in (low, 5)"):
+        with pytest.raises(ValueError, match=f"n must have a range .* got '{re.escape(said)}"):
+            made(f"n = 5  # reports, {said}")
 
 
 JUDGED = [
     ("trials = 5  # reports, at least 1", [1, 10**9], [0, -1, 2.0, True, "5", None, [5], float("inf")]),
     ("alpha = 0.01  # significance, in (0, 1)", [0.5, 1e-9], [0, 1, 1.5, "x", float("nan"), [0.1]]),
-    ("k = [2, 3]  # sizes, at least 2", [[2], (5, 6)], [[], 2, [1], [2.5], ["a"], [True], [[2]]]),
+    ("k = [2, 3]  # sizes, at least 2", [[2], [5, 6]], [[], 2, (5, 6), [1], [2.5], ["a"], [True], [[2]]]),
     ("epsilon = [0.5, 1]  # budgets, in [1e-6, 22]", [[1], [0.1, 22]], [[0], [23], 1]),
     ("grid = 'a'  # name, or None for ours", ["b", None], [1, ["b"]]),
     ("faithful = False  # every report in full", [True], [1, 0, "True", None]),
@@ -152,6 +160,10 @@ def test_a_wrong_notebook_name_or_value_is_refused_with_the_valid_ones():
         (["ldp_auditor/fgi2"], ["ldp_auditor/fig2", "background/statistics"]),
         (["ldp_auditor/fig2", "trails=3"], ["trails", "trials = 1_000_000  # an integer of at"]),
         (["ldp_auditor/fig2", "k=2 alpha=0"], ["k must be", "got 2", "alpha must be", "got 0"]),
+        (
+            ["ldp_auditor/fig2", "k=(2,10)"],
+            ["k must be a list of integers of at least 2, got (2, 10)"],
+        ),
         (["book/ldp_auditor/fig2.ipynb", "k"], ["got 'k'", "epsilon = [0.25"]),
     ]:
         with pytest.raises(SystemExit) as ended:

@@ -23,6 +23,15 @@ def square(x, seed, trace=None, forbidden=None):
     return {"square": x * x, "third": x / 3, "drawn": drawn, "seed": seed}
 
 
+def odd(x, seed):
+    """Return a row for even x only; for odd x something else, or another value of x."""
+    return (
+        {"y": x}
+        if x % 2 == 0
+        else {1: None, 3: "text", 5: [1, 2], 7: {"x": 0}, 9: [{"y": 1}, None]}[x]
+    )
+
+
 def several(n, seed):
     return [{"i": i, "value": np.float64(i) / n, "word": "a,b"} for i in range(n)]
 

@@ -3,7 +3,9 @@ that is no report. Fewer than 100 p-values against `laws.P_MIN`."""
 
 import inspect
 import itertools
+import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -11,9 +13,11 @@ from laws import P_MIN, binomial_p, same_rate_p
 
 from ldpkit import attacks
 from ldpkit.auditors import audit
-from ldpkit.mechanisms import BLH, GRR, OUE, SHE, SS, Client, ClientError
+from ldpkit.mechanisms import BLH, GRR, OUE, SHE, SS, Client, ClientError, recorded
 from ldpkit.mechanisms.client import load
+from ldpkit.replay import exact_client
 from ldpkit.reports import hash_cell
+from ldpkit.testing import assert_private
 
 
 def oue_client(values, rng):
@@ -145,6 +149,64 @@ def test_a_client_never_sees_memory_of_an_earlier_call_and_cannot_change_what_wa
         found = audit(Client(function, 5, "value", 1.0), trials=n)
         assert found.counts == {"tp": n, "fp": 0}, function
     assert [set(copy.tolist()) for _, copy in handed[:6]] == [{0}] * 3 + [{4}] * 3
+
+
+def share(values, rng):
+    """One of two shares of a bit, which is uniform whatever the bit."""
+    return (values + rng.integers(0, 2, len(values))) % 2
+
+
+def leaking(values, rng):
+    return np.where(rng.random(len(values)) < 0.2, values, share(values, rng))
+
+
+def test_perfect_hiding_is_a_claim_that_audits_of_clients_check(tmp_path, monkeypatch):
+    """A share is accused by one of these three audits at alpha = .01 with probability .03 at most."""
+    for function, status in ((share, "none found"), (leaking, "violation")):
+        client = Client(function, 2, "value", epsilon=0.0)
+        fixed = audit(client, "guess", trials=20_000)
+        sure = audit(client, "guess", until="sure", trials=2_000)
+        learned = audit(
+            Client(function, values=[0, 1], epsilon=0.0), "learned", until="sure", trials=1_000
+        )
+        assert [fixed.status, sure.status, learned.status] == [status] * 3
+        assert fixed.claim == sure.claim == 0 and (fixed.lower > 0) == (status == "violation")
+        for result in (fixed, sure, learned):
+            assert json.loads(result.to_json())["claim"] == 0 and "<svg" in result._repr_html_()
+    assert "more than the claimed 0" in fixed.verdict and "epsilon = 0 is refuted" in sure.verdict
+    said = "no difference between the inputs is proved with 99 % confidence, and 0 allows none"
+    assert said in audit(Client(share, 2, "value", epsilon=0.0), trials=1_000).verdict
+    with pytest.raises(AssertionError, match="epsilon = 0 is refuted"):
+        assert_private(leaking, 0.0, inputs=[0, 1])
+    for function, status in (("pads", "none found"), ("tells", "violation")):
+        (tmp_path / "hiding.py").write_text(HIDING)
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "hiding", raising=False)
+        assert exact_client(load(f"hiding:{function}"), inputs=[0, 1], epsilon=0.0).status == status
+
+
+HIDING = """
+import random
+
+def pads(bit):
+    return bit ^ random.getrandbits(1)
+
+def tells(bit):
+    return bit if random.random() < 0.1 else random.getrandbits(1)
+"""
+
+
+def test_recordings_may_claim_perfect_hiding(tmp_path):
+    draws, files = np.random.default_rng(1), []
+    for value in (0, 1):
+        for function in (share, leaking):
+            files.append(tmp_path / f"{function.__name__}{value}.csv")
+            files[-1].write_text(
+                "\n".join(["report", *map(str, function(np.full(2_000, value), draws))])
+            )
+    for first, second, status in ((0, 2, "none found"), (1, 3, "violation")):
+        recordings = recorded(files[first], files[second], "value", 0.0, k=2)
+        assert audit(recordings, "guess", until="sure").status == status
 
 
 def test_a_client_is_imported_by_its_dotted_path_or_refused():

@@ -15,11 +15,21 @@ import pandas as pd
 import pytest
 import scipy.linalg  # noqa: F401  brings the last of the libraries with threads
 from commands import python
-from sweep_cells import backwards, fragile, interrupting, of_toy, several, square, stuck, threads
+from sweep_cells import (
+    backwards,
+    fragile,
+    interrupting,
+    odd,
+    of_toy,
+    several,
+    square,
+    stuck,
+    threads,
+)
 from threadpoolctl import threadpool_limits
 
 from ldpkit import digests, executors
-from ldpkit.auditors import Audit, KVAudit
+from ldpkit.auditors import AUDITS, Audit, KVAudit
 from ldpkit.executors import isolated
 from ldpkit.sweep import SweepError, cells, sweep
 
@@ -185,6 +195,55 @@ def test_a_failing_cell_is_named_and_the_others_are_finished_for_good(
     found = sweep(square, grid, **given).to_csv(index=False)
     assert computed() == list("012345")
     assert found == file.read_text() == one(square, grid).to_csv(index=False)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_cell_that_returns_no_row_or_its_parameter_fails_by_name_and_the_next_run_goes_on(
+    tmp_path, workers
+):
+    wrong = {
+        1: "got None",
+        3: "got 'text'",
+        5: "got 1",
+        7: "parameter x = 7 another value, got 0",
+        9: "got None",
+    }
+    given = {
+        "seed": 1,
+        "workers": workers,
+        "store": tmp_path / "store",
+        "table": tmp_path / "table.csv",
+    }
+    for _ in range(2):  # the second run finds the good cells in the store
+        with pytest.raises(SweepError) as failed:
+            sweep(odd, {"x": range(10)}, **given)
+        causes = {cell["x"]: str(cause) for cell, cause in failed.value.failures}
+        assert causes.keys() == wrong.keys() and all(wrong[x] in said for x, said in causes.items())
+        assert (
+            failed.value.table["y"].tolist()
+            == [0, 2, 4, 6, 8]
+            == pd.read_csv(given["table"])["y"].tolist()
+        )
+        assert len([*given["store"].rglob("*.json")]) == 5
+    assert one(odd, {"x": [2, 4]})["y"].tolist() == [2, 4]
+
+
+def test_a_row_may_repeat_a_parameter_or_name_one_of_a_list():
+    found = one(
+        Audit.cell,
+        {
+            "mechanism": ["GRR"],
+            "k": 5,
+            "epsilon": 1,
+            "delta": [None],
+            "trials": 100,
+            "attack": [["guess", "tight"]],
+        },
+    )
+    assert found["attack"].tolist() == ["guess", "tight"] and found["trials"].tolist() == [100, 100]
+    assert one(AUDITS["rad"].cell, {"mechanism": "GRR", "k": 5, "epsilon": 1, "trials": 100})[
+        "trials"
+    ].tolist() == [100]
 
 
 def test_an_error_that_every_cell_has_is_told_three_times_and_counted():
