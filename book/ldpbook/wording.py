@@ -128,8 +128,8 @@ def _part_of_a_name(text: str, use: re.Match[str]) -> bool:
 def _first_uses(texts: Sequence[nodes.Text]) -> dict[tuple[int, int], str]:
     """Return the words that follow the first use of each short name, by the index of its text and its place in that text.
 
-    The first use is in running text rather than in a table if possible, and not within a title, of a section or in a link. Within
-    brackets the words stand in square ones.
+    The first use is in running text rather than in a table if possible. A title is not changed, also not one that a link quotes.
+    Within brackets the words stand in square ones.
     """
     best: dict[str, tuple[bool, int, int, nodes.Element]] = {}
     for index, text in enumerate(texts):
