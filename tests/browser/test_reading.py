@@ -296,13 +296,15 @@ def test_both_menu_buttons_show_and_hide_contents(browser, site, width, how):
     outside = {"primary": (width - 20, 400), "secondary": (20, 400)}
     links = {"primary": ".bd-docs-nav a.current", "secondary": "#pst-page-toc-nav a"}
     focus = "e => { e.focus(); return document.activeElement === e; }"
+    closing = page.get_by_role("button", name="Close")
+    expect(closing).to_have_count(0)  # no drawer is open
     for name, wide in (("primary", 992), ("secondary", 1200)):
         button, link = page.locator(f".{name}-toggle:visible"), page.locator(links[name]).first
         if width < wide:
             closings = {
                 "Escape": lambda: page.keyboard.press("Escape"),
                 "outside": lambda: page.touchscreen.tap(*outside[name]),
-                "the button of the drawer": lambda: press(page.get_by_role("button", name="Close")),
+                "the button of the drawer": lambda: press(closing),
             }
             for close in closings.values():
                 expect(link).not_to_be_visible()
@@ -327,7 +329,7 @@ def test_both_menu_buttons_show_and_hide_contents(browser, site, width, how):
                 press(button)
                 expect(link).to_be_in_viewport() if seen else expect(link).not_to_be_visible()
                 assert seen or not link.evaluate(focus)
-            assert page.evaluate("scrollY") == 1500
+            page.wait_for_function("scrollY === 1500")  # once the contents have moved in
         else:
             assert button.count() == 0 and link.is_visible()
     if width < 1200:  # a section that is chosen is seen
