@@ -357,7 +357,7 @@ def response_wins(k: Domain, tau: Reports) -> Array:
                 )
         poisson = math.exp(m * math.log(m) - m - math.lgamma(m + 1))
         wins[c] = total[m] / (k * poisson)
-    return wins
+    return np.minimum(wins, 1.0)  # the ratio may round up
 
 
 @functools.lru_cache(maxsize=16)

@@ -63,6 +63,7 @@ def test_wins_equal_the_enumeration():
     for tau in [1, 2, 7, 50, 501]:  # among two values: a majority
         wanted = np.sign(2 * np.arange(tau + 1) - tau) / 2 + 0.5
         assert response_wins(2, tau) == approx(wanted, abs=1e-12)
+        assert response_wins(2, tau).max() <= 1  # or a rate of the other values would be negative
         law = stats.binom(tau, GRR(2, 0.3).p)
         majority = law.sf(tau // 2) + (0 if tau % 2 else law.pmf(tau // 2) / 2)
         assert GUESS.rates(Repeated(GRR(2, 0.3), tau))[0] == approx(majority, rel=1e-12)
