@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .mechanisms import Client
     from .replay import exact_client
 
-__version__ = "0.3.0"
+__version__ = "0.3.1"
 
 _FROM = {
     "audit": "auditors",
