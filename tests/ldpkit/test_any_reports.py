@@ -69,7 +69,7 @@ def test_a_client_of_many_users_must_return_a_report_for_each(made):
     ({"values": "ab"}, "values must be a list, got 'ab'"),
     ({"report": "value"}, "report must be one of any, got 'value'"),
     ({"k": 3}, "k must be left out if values are given, got 3"),
-    ({"epsilon": math.nan}, "epsilon must be a finite number > 0, got nan"),
+    ({"epsilon": math.nan}, "epsilon must be a finite number >= 0, got nan"),
 ])  # fmt: skip
 def test_inputs_must_be_several_and_differ_and_say_how_many_there_are(given, said):
     with pytest.raises(ValueError) as error:

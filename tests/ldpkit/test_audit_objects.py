@@ -47,7 +47,8 @@ def test_making_an_audit_draws_nothing_and_it_stays_as_it_is_made(name, monkeypa
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_cell_is_its_audit_run_with_seeds_of_its_own(name):
     made, rows = AUDITS[name].of(**WORDS[name]), AUDITS[name].cell(**WORDS[name], runs=2, seed=5)
-    found = [result.plain() for run in (0, 1) for result in made.run(derive(5, "run", run))]
+    given = {"trials": made.trials}  # those of one input, also where a paper counts all
+    found = [result.plain() | given for run in (0, 1) for result in made.run(derive(5, "run", run))]
     assert [{key: row[key] for key in one} for one, row in zip(found, rows, strict=True)] == found
     assert [row["run"] for row in rows] == [0] * (len(rows) // 2) + [1] * (len(rows) // 2)
 
