@@ -90,7 +90,7 @@ def test_a_leak_of_one_value_in_10_000_breaks_gaussian_privacy_unless_the_other_
         == {"rare-delta": "9.9", "rare-rate": "5.4"}
     )
     words = " ".join(" ".join(cells("curves")).split())
-    assert "may publish one value in 10,000 under $\\mu = 2$, if its other input" in words
+    assert "may publish one value in 10,000 under $\\mu = 2$. The other input must" in words
 
 
 def test_the_limit_of_hashing_to_one_bit_is_above_the_logarithm_of_two():
