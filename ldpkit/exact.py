@@ -331,6 +331,8 @@ def response_wins(k: Domain, tau: Reports) -> Array:
     rule adds the terms for all numbers of tied values in ``log2(k)`` steps. The result depends on
     `k` and `tau` only.
     """
+    if k == 2:  # a majority, without rounding: at the ceiling of an audit all protocols are equal
+        return np.sign(2 * np.arange(tau + 1) - tau) / 2 + 0.5
     wins = np.zeros(tau + 1)
     wins[tau] = 1.0
     for c in range(-(-tau // k), tau):
