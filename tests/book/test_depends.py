@@ -223,8 +223,10 @@ def test_modules_import_by_written_names_and_do_nothing_else_when_imported():
             targets = one.targets if isinstance(one, ast.Assign) else []
             others = [t for t in targets if not isinstance(t, (ast.Name, ast.Tuple))]
             others = [t for t in others if ast.unparse(t) != "plt.rcParams"]
+            text = ast.unparse(one)
+            call &= not text.startswith("os.register_at_fork(")  # which no other module can do
             if (call and not module.startswith("ldpkit.cli")) or others:
-                wrong.append((module, ast.unparse(one)))
+                wrong.append((module, text))
     assert wrong == []
 
 
