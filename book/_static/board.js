@@ -235,16 +235,7 @@
   const csv = button("CSV of these rows", take),
     clear = button("Clear all filters", forget);
   const body = make("tbody"),
-    head = [
-      "what",
-      "series",
-      "published",
-      "this run ± se",
-      "exact",
-      "z",
-      "from paper",
-      "verdict",
-    ];
+    head = ["what", "series", "published", "this run ± se", "exact", "z", "from paper", "verdict"];
   const table = make(
     "div",
     { class: "board-table", role: "region", tabindex: "0", "aria-label": "Rows" },

@@ -173,18 +173,23 @@
   const response = (k, epsilon) => {
     const small = exp(-epsilon),
       all = 1 + (k - 1) * small;
-    return { p: 1 / all, q: small / all };
+    return { p: 1 / all, q: small / all, absent: ((k - 1) * small) / all };
   };
   const inclusion = (k, epsilon, omega) => {
     const small = exp(-epsilon),
       all = omega + (k - omega) * small;
-    return { p: omega / all, q: (omega * (omega - 1 + (k - omega) * small)) / (k - 1) / all };
+    return {
+      p: omega / all,
+      q: (omega * (omega - 1 + (k - omega) * small)) / (k - 1) / all,
+      absent: ((k - omega) * small) / all,
+    };
   };
   const exceeding = (epsilon, theta) => ({
     p: 1 - exp((epsilon * (theta - 1)) / 2) / 2,
     q: exp((-epsilon * theta) / 2) / 2,
+    absent: exp((epsilon * (theta - 1)) / 2) / 2,
   });
-  const hashing = (epsilon, g) => ({ kind: "hash", g, p: response(g, epsilon).p, q: 1 / g });
+  const hashing = (epsilon, g) => ({ kind: "hash", g, ...response(g, epsilon), q: 1 / g });
   const subset = (k, epsilon, omega) => ({
     kind: "subset",
     omega,
@@ -193,8 +198,11 @@
   const PROTOCOLS = {
     GRR: (k, epsilon) => ({ kind: "value", ...response(k, epsilon) }),
     SS: (k, epsilon) => subset(k, epsilon, max(1, even(k * expit(-epsilon)))),
-    SUE: (_k, epsilon) => ({ kind: "bits", p: expit(epsilon / 2), q: expit(-epsilon / 2) }),
-    OUE: (_k, epsilon) => ({ kind: "bits", p: 0.5, q: expit(-epsilon) }),
+    SUE: (_k, epsilon) => {
+      const q = expit(-epsilon / 2);
+      return { kind: "bits", p: expit(epsilon / 2), q, absent: q };
+    },
+    OUE: (_k, epsilon) => ({ kind: "bits", p: 0.5, q: expit(-epsilon), absent: 0.5 }),
     BLH: (_k, epsilon) => hashing(epsilon, 2),
     OLH: (_k, epsilon) =>
       hashing(real("epsilon of OLH", epsilon, 1e-6, 22), even(exp(epsilon)) + 1),
@@ -206,8 +214,11 @@
   };
   /* pure-ldp 1.1.2 draws the own bit twice, and sends a one if either draw is one. */
   function faulty(protocol, k, epsilon) {
-    const { p, q } = PROTOCOLS[oneOf("protocol of FaultyUE", protocol, ["SUE", "OUE"])](k, epsilon);
-    return { kind: "bits", p: p + q - p * q, q, drawn: p };
+    const { p, q, absent } = PROTOCOLS[oneOf("protocol of FaultyUE", protocol, ["SUE", "OUE"])](
+      k,
+      epsilon,
+    );
+    return { kind: "bits", p: p + q - p * q, q, absent: absent * (1 - q), drawn: p };
   }
   function mechanism(name, k, epsilon, protocol) {
     oneOf("mechanism", name, [...Object.keys(PROTOCOLS), "FaultyUE"]);
@@ -225,6 +236,14 @@
 
   /* ---- attacks: the rates of the event under the first and under the second input ---- */
   const meanReciprocal = (n, q) => (q === 0 ? 1 : -expm1((n + 1) * log1p(-q)) / ((n + 1) * q)); // E 1 / (1 + Binomial(n, q))
+  /* 1 - meanReciprocal, by a series in q where the difference would lose digits. */
+  const meanFraction = (n, q) => {
+    if ((n + 1) * q > 1) return 1 - meanReciprocal(n, q);
+    let term = (n * q) / 2,
+      total = term;
+    for (let j = 2; j < 20; j++) total += term *= ((j - 1 - n) * q) / (j + 1);
+    return total;
+  };
   const supportSuccess = (p, q, k) =>
     p * meanReciprocal(k - 1, q) + ((1 - p) * exp((k - 1) * log1p(-q))) / k;
   let nodes = null;
@@ -267,11 +286,15 @@
     if (m.kind === "subset") return m.p / m.omega;
     return m.kind === "vector" ? laplaceSuccess(m.scale, m.k) : supportSuccess(m.p, m.q, m.k);
   }
+  /* Its opposite, from positive terms where the success may be near 1; `absent` is 1 - p. */
+  function failure(m) {
+    if (m.kind === "value") return m.absent;
+    if (m.kind === "subset") return m.absent + m.p * (1 - 1 / m.omega);
+    if (m.kind === "vector") return 1 - success(m);
+    return m.p * meanFraction(m.k - 1, m.q) + m.absent * (1 - exp((m.k - 1) * log1p(-m.q)) / m.k);
+  }
   const ATTACKS = {
-    guess: (m) => {
-      const found = success(m);
-      return [found, (1 - found) / (m.k - 1)];
-    },
+    guess: (m) => [success(m), failure(m) / (m.k - 1)],
     tight: (m) => {
       if (m.kind === "value") return [m.p, m.q];
       if (m.kind === "vector") return [0.25, exp(-2 / m.scale) / 4];
@@ -279,7 +302,7 @@
         const seen = (m.p * (m.k - m.omega)) / (m.k - 1);
         return [seen, seen * exp(-m.epsilon)];
       }
-      return [m.p * (1 - m.q), m.q * (1 - m.p)];
+      return [m.p * (1 - m.q), m.q * m.absent];
     },
   };
   /* Exact rates of an attack; `loss` is the log ratio of the likeliest event, `claim` what the mechanism says. */
