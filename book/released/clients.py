@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ldpkit.auditors import AuditResult, audit
-from ldpkit.mechanisms import Client
-from ldpkit.mechanisms.client import ClientError, load
+from ldpkit import Client, audit
+from ldpkit.auditors import AuditResult
+from ldpkit.blackbox.clients.client import ClientError, load
 
 ALPHA = 0.01
 TRIALS = 20_000  # reports per input, unless a client says otherwise

@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 from clients import lattice
 
-from ldpkit.mechanisms import AGM, GM, LDPSGD, PM, SHE, Client, PrivUnit, PrivUnitG
+from ldpkit import Client
+from ldpkit.mechanisms import AGM, GM, LDPSGD, PM, SHE, PrivUnit, PrivUnitG
 from ldpkit.mechanisms.histogram import rounded
 
 GRID, DELTA, D = 2.0**-20, 1e-5, 8

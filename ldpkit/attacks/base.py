@@ -308,7 +308,7 @@ def _best_threshold(form: ReportType, pair: Pair, trials: int, delta: float, tai
 
 
 class Learned:
-    """Learn events from all entries of reports, in a sequential audit; see `ldpkit.sequential`."""
+    """Learn events from all entries of reports; see `ldpkit.blackbox.sequential`."""
 
     name = "learned"
 

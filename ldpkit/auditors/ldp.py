@@ -16,9 +16,7 @@ import numpy as np
 
 from .. import attacks, checks, stats
 from ..attacks.base import Attack, FixedEvent, audited
-from ..mechanisms import Client
 from ..mechanisms.base import distribution_known
-from ..mechanisms.client import digest
 from ..progress import Progress
 from ..rng import generator
 from ..types import Array, Pair, Rates, Reports, Rng, Row, Word
@@ -248,7 +246,7 @@ class Audit(PairAudit):
         hits, summaries = self._summed(count, at_once)
         if not foreign:
             return hits, independence.Findings()
-        if independence.same_seed(mechanism, pair, math.inf)[1]:
+        if mechanism.same_seed(pair, math.inf)[1]:
             return hits, independence.Findings(independence.UNSEEDED)
         lower = max(row["lower"] for rows in self._bounded(hits) for row in rows)
         return hits, independence.examine(
@@ -367,7 +365,7 @@ class Audit(PairAudit):
             inconclusive=reason,
             invalid=invalid,
             scope=mechanism.scope,
-            digest=digest(mechanism) if isinstance(mechanism, Client) else "",
+            digest=mechanism.digest,
             pair=self.directions[0],
             directions=tuple(directions),
             questions=self.questions * len(self.directions),

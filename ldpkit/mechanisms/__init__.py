@@ -3,12 +3,11 @@
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import checks
 from ..types import Word
 from .base import FrequencyOracle, LocalRandomizer, Mechanism, SupportOracle, build
-from .client import Client
 from .composite import BASES, RSFD, Repeated
 from .cpp import CPP, CPPGRR, CPPUE, PrivKV
 from .gradient import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
@@ -16,8 +15,7 @@ from .grr import AGRR, ASS, GRR, SS, FloorSS
 from .hashing import ABLH, ALH, AOLH, BLH, LHO, OLH
 from .histogram import AGM, GM, SHE
 from .keyvalue import PCKV, PCKVGRR, PCKVUE, KeyValues
-from .process import ClientError, Program
-from .recordings import recorded
+from .longitudinal import BucketFlip, Chained
 from .unary import ASUE, ATHE, AUE, OUE, SUE, THE, FaultyUE
 
 if TYPE_CHECKING:
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
         PM,
         RAPPOR,
         SW,
-        BucketFlip,
-        Chained,
         DiscreteGaussian,
         DiscreteLaplace,
         Duchi,
@@ -47,9 +43,8 @@ __all__ = [
     "ASS", "AUE", "ALH", "ATHE", "HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi",
     "Hybrid", "SW", "DiscreteLaplace", "DiscreteGaussian", "AGRR", "ASUE", "ABLH", "AOLH", "GM",
     "AGM", "RSFD", "Repeated", "Chained", "BucketFlip",
-    "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV", "FaultyUE", "Client",
-    "ClientError", "FloorSS", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG", "Program", "recorded",
-    "FiniteMechanism"
+    "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV", "FaultyUE", "FloorSS",
+    "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG", "FiniteMechanism"
 ]
 # fmt: on
 
@@ -57,13 +52,13 @@ _OWN: dict[str, Callable[..., LocalRandomizer]] = {
     m.__name__: m
     for m in (GRR, SS, FloorSS, SUE, OUE, BLH, OLH, SHE, THE, LHO, ASS, AUE, ALH, ATHE,
               AGRR, ASUE, ABLH, AOLH, GM, AGM, FaultyUE)
-} | {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}  # fmt: skip
-_BEYOND: dict[str, tuple[str, dict[str, str]]] = {  # name: class and fixed parameters
-    **{name: (name, {}) for name in ("HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi",
-                                     "Hybrid", "SW", "DiscreteLaplace", "DiscreteGaussian")},
-    "dBitFlipPM": ("BucketFlip", {}),
-    **{f"L-{name}": ("Chained", {"protocol": name}) for name in ("SUE", "OSUE", "OUE", "GRR")},
+} | {
+    **{f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES},
+    "dBitFlipPM": BucketFlip,
+    **{f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "OUE", "GRR")},
 }  # fmt: skip
+_BEYOND = ("HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi", "Hybrid", "SW",
+           "DiscreteLaplace", "DiscreteGaussian")  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:  # of the names in `__all__`, only those of `beyond` get here
@@ -79,10 +74,9 @@ class _Mechanisms(Mapping[str, Callable[..., LocalRandomizer]]):
     used."""
 
     def __getitem__(self, name: str) -> Callable[..., LocalRandomizer]:
-        if name in _OWN:
+        if name in _OWN or name not in _BEYOND:
             return _OWN[name]
-        cls, fixed = _BEYOND[name]
-        return partial(__getattr__(cls), **fixed) if fixed else __getattr__(cls)
+        return cast(Callable[..., LocalRandomizer], __getattr__(name))
 
     def __iter__(self) -> Iterator[str]:
         return iter((*_OWN, *_BEYOND))

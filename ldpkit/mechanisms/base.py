@@ -7,8 +7,9 @@ It does not depend on attacks.
 
 import dataclasses
 import inspect
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -18,6 +19,8 @@ from ..reports import ExactSupport, Independent, ReportType, Support
 from ..types import Array, ArrayLike, Input, Numbers, Reports, Rng, Row, Word
 
 __all__ = [
+    "ClientError",
+    "NoClientError",
     "Mechanism",
     "LocalRandomizer",
     "Epsilon",
@@ -59,6 +62,14 @@ Delta: TypeAlias = Annotated[float, checks.rule(checks.real, 0, 1, closed="()")]
 
 Domain: TypeAlias = Annotated[int, checks.rule(checks.integer, 2, MAX_DOMAIN)]
 """Domain size, at least 2."""
+
+
+class ClientError(ValueError):
+    """The client under audit failed, or returned something that is not a report."""
+
+
+class NoClientError(ClientError):
+    """The client cannot be started, or ended although it was still needed."""
 
 
 class Mechanism(checks.Checked, ABC):
@@ -167,6 +178,29 @@ class LocalRandomizer(Mechanism):
     def afresh(self, values: Array, seed: int) -> Array | None:  # clients use them
         """Return reports that are made in a new process; ``None`` if that is not possible."""
         return None
+
+    @property
+    def digest(self) -> str:
+        """Digest of the code behind a client; empty for a mechanism of ours."""
+        return ""
+
+    def same_seed(self, inputs: Sequence[int], goal: float) -> tuple[float, bool]:
+        """Find out whether a program draws the same coins at every start, if it is one.
+
+        Parameters
+        ----------
+        inputs : sequence of int
+            The audited inputs, by their positions.
+        goal : float
+            Logarithm of the wealth at which to stop.
+
+        Returns
+        -------
+        wealth, repeats : float, bool
+            The logarithm of the wealth of a bet that the coins are repeated, and whether they seem
+            to be.
+        """
+        return -math.inf, False
 
     def inputs(self, value: Input, n: int) -> Array:
         """Return the values of n users who all hold `value`."""

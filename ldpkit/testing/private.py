@@ -8,8 +8,8 @@ from threadpoolctl import threadpool_limits
 
 from .. import checks
 from ..auditors.report_html import counted, leading
-from ..mechanisms import Client
-from ..sequential import SequentialAudit, SequentialResult
+from ..blackbox.clients import Client
+from ..blackbox.sequential import SequentialAudit, SequentialResult
 from ..types import Input, Rng
 from . import plugin
 

@@ -10,10 +10,10 @@ import pytest
 import ldpkit
 from ldpkit.auditors import AUDITS, Audit, DistributionAudit, GradientAudit, ShuffleAudit
 from ldpkit.auditors.base import ALPHA
+from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.cli import commands
 from ldpkit.mechanisms import GRR
 from ldpkit.rng import derive
-from ldpkit.sequential import SequentialAudit
 
 WORDS = {
     "audit": {"mechanism": "OUE", "k": 9, "epsilon": 1.0, "attack": ["guess", "tight"], "trials": 100},

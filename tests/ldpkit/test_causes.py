@@ -10,11 +10,11 @@ import pytest
 
 from ldpkit import Client, audit
 from ldpkit.auditors.independence import gains, same_seed
+from ldpkit.blackbox.clients import Program, recorded
+from ldpkit.blackbox.sequential import SequentialAudit
+from ldpkit.blackbox.sequential.events import KNOWN, SAME, SHARE
+from ldpkit.blackbox.sequential.result import FLOATS, REPEATED
 from ldpkit.cli import main
-from ldpkit.mechanisms import Program, recorded
-from ldpkit.sequential import SequentialAudit
-from ldpkit.sequential.events import KNOWN, SAME, SHARE
-from ldpkit.sequential.result import FLOATS, REPEATED
 
 
 def coin(values, rng, lie=0.1):

@@ -13,8 +13,8 @@ import click
 import pytest
 from commands import REST, one_line, python, refused
 
+from ldpkit import audit
 from ldpkit.attacks import TwoValueTest
-from ldpkit.auditors import audit
 from ldpkit.cli import commands
 from ldpkit.cli.group import COMMANDS
 from ldpkit.mechanisms import CMS, GRR, HR, LHO, MECHANISMS, OUE, PM

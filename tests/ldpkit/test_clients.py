@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from laws import P_MIN, binomial_p, same_rate_p
 
-from ldpkit import attacks
-from ldpkit.auditors import audit
-from ldpkit.mechanisms import BLH, GRR, OUE, SHE, SS, Client, ClientError
-from ldpkit.mechanisms.client import load
+from ldpkit import Client, attacks, audit
+from ldpkit.blackbox.clients import ClientError
+from ldpkit.blackbox.clients.client import load
+from ldpkit.mechanisms import BLH, GRR, OUE, SHE, SS
 from ldpkit.reports import hash_cell
 
 

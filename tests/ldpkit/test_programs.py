@@ -6,8 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from ldpkit.mechanisms import Client, ClientError, Program
-from ldpkit.sequential import Declared, SequentialAudit
+from ldpkit import Client
+from ldpkit.blackbox.clients import ClientError, Program
+from ldpkit.blackbox.sequential import Declared, SequentialAudit
 
 NODE = """
 require("readline").createInterface({input: process.stdin}).on("line", line => {

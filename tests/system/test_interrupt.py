@@ -273,8 +273,8 @@ def test_workers_hear_no_interrupt_while_they_start(tmp_path):
 ENDLESS = """
 import sys
 from pathlib import Path
-from ldpkit.mechanisms import Client
-from ldpkit.mechanisms.client import SeparateClient
+from ldpkit import Client
+from ldpkit.blackbox.clients.client import SeparateClient
 from ldpkit.sweep import sweep
 
 def cell(x, seed):

@@ -11,20 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
-from ..auditors.base import makeable
-from ..auditors.independence import same_seed
-from ..auditors.result import Row, finite
-from ..mechanisms import Client, Program
-from ..mechanisms.base import distribution_known
-from ..mechanisms.client import identity
-from ..mechanisms.recordings import Recordings
-from ..progress import Progress
-from ..reports.anything import rows
-from ..reports.base import picked
-from ..rng import generator
-from ..stats import down
-from ..types import Array, Rates, Reports
+from ... import checks
+from ...auditors.base import makeable
+from ...auditors.result import Row, finite
+from ...mechanisms.base import distribution_known
+from ...progress import Progress
+from ...reports.base import picked
+from ...rng import generator
+from ...stats import down
+from ...types import Array, Rates, Reports
+from ..clients import Client, Program
+from ..clients.anything import rows
+from ..clients.client import identity
+from ..clients.recordings import Recordings
 from .columns import read
 from .events import IDLE, SHARE, Accepted, Event, Source, Tracks, happened
 from .players import Kept, Wealth, grid
@@ -173,7 +172,7 @@ class Run(Kept):
             recordings.seek(self.rounds)
         if self.program and not self.rounds and watched:
             goal = self.wealth.goal - math.log(SHARE)
-            won, self.repeated = same_seed(self.mechanism, audit.inputs, goal)
+            won, self.repeated = self.mechanism.same_seed(audit.inputs, goal)
             self.wealth.won = won + math.log(SHARE) if won >= goal else -math.inf
         self.stopped = self._why(budget, watched) or ("not valid" if self.repeated else "")
         end = begun + (math.inf if audit.max_time is None else audit.max_time)
@@ -267,7 +266,7 @@ class Run(Kept):
         return chosen[:, None], reports
 
     def _observe(self, chosen: Array, reports: Any, rng: np.random.Generator) -> Array:
-        """Return the symbol of every round on every track; `ldpkit.betting` defines symbols."""
+        """Return the symbol (see `ldpkit.blackbox.betting`) of every round on every track."""
         n = len(chosen)
         symbols = np.full((len(self.events), n), IDLE, np.uint8)
         for track, (event, i, j) in enumerate(self.audit.tracks):
