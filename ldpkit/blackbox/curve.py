@@ -26,7 +26,7 @@ from ..stats import Delta
 from ..types import Array, Numbers, Pair, Rates, Row, Word
 
 if TYPE_CHECKING:
-    from ..mechanisms import FiniteMechanism
+    from ..beyond.finite import FiniteMechanism
 
 __all__ = [
     "Curve", "CURVES", "approx", "gdp", "gdp_delta", "grr", "laplace", "laws", "lines", "make",

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from .. import checks
 from ..types import Word
@@ -18,33 +18,14 @@ from .keyvalue import PCKV, PCKVGRR, PCKVUE, KeyValues
 from .longitudinal import BucketFlip, Chained
 from .unary import ASUE, ATHE, AUE, OUE, SUE, THE, FaultyUE
 
-if TYPE_CHECKING:
-    from ..beyond import (
-        CMS,
-        FLH,
-        HCMS,
-        HM,
-        HR,
-        PM,
-        RAPPOR,
-        SW,
-        DiscreteGaussian,
-        DiscreteLaplace,
-        Duchi,
-        FiniteMechanism,
-        Hybrid,
-        NumberOracle,
-    )
-
 # fmt: off
 __all__ = [
     "MECHANISMS", "KEY_VALUE", "make", "takes", "Mechanism", "LocalRandomizer", "FrequencyOracle",
-    "SupportOracle", "NumberOracle", "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO",
-    "ASS", "AUE", "ALH", "ATHE", "HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi",
-    "Hybrid", "SW", "DiscreteLaplace", "DiscreteGaussian", "AGRR", "ASUE", "ABLH", "AOLH", "GM",
+    "SupportOracle", "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO",
+    "ASS", "AUE", "ALH", "ATHE", "AGRR", "ASUE", "ABLH", "AOLH", "GM",
     "AGM", "RSFD", "Repeated", "Chained", "BucketFlip",
     "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV", "FaultyUE", "FloorSS",
-    "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG", "FiniteMechanism"
+    "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG"
 ]
 # fmt: on
 
@@ -57,15 +38,13 @@ _OWN: dict[str, Callable[..., LocalRandomizer]] = {
     "dBitFlipPM": BucketFlip,
     **{f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "OUE", "GRR")},
 }  # fmt: skip
-_BEYOND = ("HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi", "Hybrid", "SW",
-           "DiscreteLaplace", "DiscreteGaussian")  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:  # of the names in `__all__`, only those of `beyond` get here
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __getattr__(name: str) -> Any:  # names of `beyond`, which is imported when one is first used
     from .. import beyond
 
+    if name not in beyond.__all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(beyond, name)
 
 
@@ -74,15 +53,13 @@ class _Mechanisms(Mapping[str, Callable[..., LocalRandomizer]]):
     used."""
 
     def __getitem__(self, name: str) -> Callable[..., LocalRandomizer]:
-        if name in _OWN or name not in _BEYOND:
-            return _OWN[name]
-        return cast(Callable[..., LocalRandomizer], __getattr__(name))
+        return _OWN[name] if name in _OWN else __getattr__("MECHANISMS")[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter((*_OWN, *_BEYOND))
+        return iter([*_OWN, *__getattr__("MECHANISMS")])
 
     def __len__(self) -> int:
-        return len(_OWN) + len(_BEYOND)
+        return sum(1 for _ in self)
 
 
 MECHANISMS = _Mechanisms()
