@@ -24,8 +24,9 @@ sys.path.insert(0, str(ROOT / "book" / "released"))
 import table
 from clients import ALPHA, audit_released
 
-from ldpkit.blackbox.clients.client import ClientError, load
+from ldpkit.blackbox.clients import ClientError
 from ldpkit.blackbox.exact import exact_client
+from ldpkit.digests import load
 from ldpkit.executors import isolated
 
 WAYS = 50_000

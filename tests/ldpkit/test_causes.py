@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ldpkit import Client, audit
-from ldpkit.auditors.independence import gains, same_seed
 from ldpkit.blackbox.clients import Program, recorded
+from ldpkit.blackbox.clients.seeds import gains, same_seed
 from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.blackbox.sequential.events import KNOWN, SAME, SHARE
 from ldpkit.blackbox.sequential.result import FLOATS, REPEATED

@@ -150,7 +150,7 @@ def test_the_list_of_commands_is_theirs_and_imports_none():
     every = commands().commands
     assert list(COMMANDS) == sorted(every)
     for name, (module, text) in COMMANDS.items():
-        assert every[name].callback.__module__ == f"ldpkit.cli.{module}"
+        assert every[name].callback.__module__ == module
         assert every[name].get_short_help_str(10**3) == text
     code = ("import atexit, sys; from ldpkit.cli import main; atexit.register(lambda:"
             " print('numpy' in sys.modules)); main()")  # fmt: skip
@@ -219,7 +219,7 @@ def test_a_result_that_could_not_be_written_is_a_failure():
 
 def test_what_is_kept_is_counted_and_removed(call, tmp_path, monkeypatch):
     code = tmp_path / "cache" / "numba"
-    monkeypatch.setattr("ldpkit.cli.audit.CACHE", tmp_path / "cache")
+    monkeypatch.setattr("ldpkit.cli.tables.CACHE", tmp_path / "cache")
     (code / "digest").mkdir(parents=True)
     (code / "digest" / "kernel.nbc").write_bytes(bytes(2_500_000))
     (tmp_path / "cache" / "data").mkdir()

@@ -11,7 +11,7 @@ from laws import P_MIN, binomial_p, same_rate_p
 
 from ldpkit import Client, attacks, audit
 from ldpkit.blackbox.clients import ClientError
-from ldpkit.blackbox.clients.client import load
+from ldpkit.digests import load
 from ldpkit.mechanisms import BLH, GRR, OUE, SHE, SS
 from ldpkit.reports import hash_cell
 
@@ -154,4 +154,4 @@ def test_a_client_is_imported_by_its_dotted_path_or_refused():
     for path, message in [("nonsense", given), (":f", given), ("math:", given),
                           ("math:no_such", missing + "AttributeError"), ("..math:pi", missing + "TypeError")]:  # fmt: skip
         with pytest.raises(ClientError, match=message):
-            load(path)
+            load(path, ClientError)

@@ -171,7 +171,7 @@ def test_a_caller_in_python_handles_interrupts_itself():
 
 
 def test_a_client_in_the_process_of_its_audit_cannot_catch_an_interrupt():
-    code = "import contextlib, signal\nfrom ldpkit import audit\nfrom ldpkit.mechanisms import Client\n"
+    code = "import contextlib, signal\nfrom ldpkit import audit\nfrom ldpkit import Client\n"
     code += "def catching(value):\n with contextlib.suppress(KeyboardInterrupt):\n"
     code += "  signal.raise_signal(signal.SIGINT)\n return value\n"
     code += "audit(Client(catching, 3, 'value', 1.0), 'tight', trials=300)\nprint('not heard')"
