@@ -29,7 +29,8 @@ import numpy as np
 
 from ldpbook.paper_audits import ldp_auditor
 from ldpbook.paths import BUILD, ROOT
-from ldpkit.auditors import audit, audit_kv
+from ldpkit import audit
+from ldpkit.auditors import audit_kv
 from ldpkit.executors import Processes
 from ldpkit.mechanisms import KEY_VALUE, Chained, Repeated, make
 from ldpkit.mechanisms.histogram import FINEST

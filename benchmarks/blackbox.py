@@ -40,9 +40,10 @@ import tradeoffs
 from series import Series, accused, found, measured
 
 from ldpbook.paths import ROOT
-from ldpkit import betting, exact_client
-from ldpkit.mechanisms import Client, ClientError
-from ldpkit.sequential import SequentialAudit
+from ldpkit import Client, exact_client
+from ldpkit.blackbox import betting
+from ldpkit.blackbox.clients import ClientError
+from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.testing import assert_private
 
 RESULTS = ROOT / "data" / "results"

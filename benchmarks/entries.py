@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-from ldpkit.sequential import Screen, read
+from ldpkit.blackbox.sequential import Screen, read
 
 LEAST = 2.0  # seconds of processor time that each row measures
 ENTRIES = (1, 10, 100, 1_000, 10_000)

@@ -24,9 +24,10 @@ sys.path.insert(0, str(ROOT / "book" / "released"))
 import table
 from clients import ALPHA, audit_released
 
+from ldpkit.blackbox.clients import ClientError
+from ldpkit.blackbox.exact import exact_client
+from ldpkit.digests import load
 from ldpkit.executors import isolated
-from ldpkit.mechanisms.client import ClientError, load
-from ldpkit.replay import exact_client
 
 WAYS = 50_000
 SHOWN = "path package version client claim exact status loss ways seconds reason leading".split()

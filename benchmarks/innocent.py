@@ -11,8 +11,10 @@ import leaks
 import numpy as np
 from series import STORE, Series
 
-from ldpkit.mechanisms import GRR, Client, recorded
-from ldpkit.sequential import Declared, SequentialAudit
+from ldpkit import Client
+from ldpkit.blackbox.clients import recorded
+from ldpkit.blackbox.sequential import Declared, SequentialAudit
+from ldpkit.mechanisms import GRR
 
 K, EPSILON, ALPHA = 5, 1.0, 0.01
 SHORT, LONG = 200, 20_000  # pairs of reports, where something is learned

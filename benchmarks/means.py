@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy
 
-from ldpkit import betting
-from ldpkit.sequential import Declared
+from ldpkit.blackbox import betting
+from ldpkit.blackbox.sequential import Declared
 
 ALPHA = 0.05
 

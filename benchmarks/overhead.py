@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 
+from ldpkit.blackbox.sequential import Declared, SequentialAudit
 from ldpkit.mechanisms import GRR, OUE
-from ldpkit.sequential import Declared, SequentialAudit
 
 BET, LEARNED = 2_000_000, 50_000  # pairs
 

@@ -14,7 +14,7 @@ import click
 import numpy as np
 
 from ldpbook.paths import BUILD
-from ldpkit.sequential import SequentialAudit
+from ldpkit.blackbox.sequential import SequentialAudit
 
 STORE = BUILD / "blackbox"
 ROUNDS = 100

@@ -30,7 +30,8 @@ from distributed import LocalCluster
 
 from ldpbook.execute import fresh
 from ldpbook.paths import BUILD, ROOT
-from ldpkit.auditors import Audit, audit
+from ldpkit import audit
+from ldpkit.auditors import Audit
 from ldpkit.mechanisms import OUE
 from ldpkit.sweep import sweep
 

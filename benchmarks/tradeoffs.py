@@ -10,10 +10,11 @@ import math
 import numpy as np
 from series import Series
 
-from ldpkit import curve
-from ldpkit.betting import joint_growth
-from ldpkit.mechanisms import GRR, OUE, Client
-from ldpkit.sequential import SequentialAudit
+from ldpkit import Client
+from ldpkit.blackbox import curve
+from ldpkit.blackbox.betting import joint_growth
+from ldpkit.blackbox.sequential import SequentialAudit
+from ldpkit.mechanisms import GRR, OUE
 
 ALPHA = 0.05
 NULLS = ((200, 10_000), (2000, 1000))

@@ -7,9 +7,11 @@ attacks on the same reports. The modules, from the bottom up:
 - `mechanisms`: clients, which turn values into reports;
 - `attacks`: events and guesses that an adversary computes from reports;
 - `auditors`: statements about epsilon that follow from counts;
-- `sequential`: audits that bet against a claim, and stop when it is refuted;
-- `replay`: the exact distribution of the reports of a client, from its code;
 - `refine`: protocols whose parameter is chosen against attacks;
+- `beyond`: protocols that none of the five papers has;
+- `blackbox`: audits of anybody's client. They bet against a claim and stop when it is refuted, or
+  compute the exact distribution of the reports from the client's code;
+- `testing`: the same audits for test suites;
 - `sweep` and `executors`: tables of audits over a grid of parameters;
 - `cli`: the command line.
 
@@ -19,24 +21,25 @@ A module is imported when it is first used.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .auditors import AuditResult, audit, audits
-    from .mechanisms import Client
-    from .replay import exact_client
+    from .api import audit
+    from .auditors import AuditResult, audits
+    from .blackbox.clients import Client
+    from .blackbox.exact import exact_client
 
 __version__ = "0.3.1"
 
 _FROM = {
-    "audit": "auditors",
+    "audit": "api",
     "audits": "auditors",
     "AuditResult": "auditors",
-    "Client": "mechanisms",
-    "exact_client": "replay",
+    "Client": "blackbox.clients",
+    "exact_client": "blackbox.exact",
 }
 # fmt: off
 __all__ = [
     "audit", "audits", "exact_client", "AuditResult", "Client", "mechanisms", "reports", "attacks",
-    "auditors", "sequential", "refine", "stats", "exact", "betting", "curve", "rng", "sweep",
-    "executors", "replay", "testing"
+    "auditors", "refine", "beyond", "blackbox", "testing", "stats", "guess_success", "rng",
+    "sweep", "executors"
 ]
 # fmt: on
 

@@ -5,6 +5,7 @@ valid inputs. A frozen dataclass states the check of a field in the field's type
 a function that of a parameter, see `checked`.
 """
 
+import collections
 import functools
 import inspect
 import math
@@ -20,7 +21,7 @@ from .types import Array, ArrayLike
 # fmt: off
 __all__ = [
     "integer", "real", "reals", "numeric", "flag", "one_of", "instance", "generator", "masked",
-    "unmasked", "values", "counts", "need", "every", "fix", "rule", "bare", "Checked",
+    "unmasked", "values", "counts", "need", "every", "repeated", "fix", "rule", "bare", "Checked",
     "checked", "Generator", "Count", "Share", "Positive", "NonNegative", "Flag"
 ]
 # fmt: on
@@ -293,3 +294,8 @@ NonNegative = Annotated[float, rule(real, 0)]
 """A number of at least 0."""
 Flag = Annotated[bool, flag]
 """True or False."""
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that occurs more than once, ``None`` if all names differ."""
+    return next((name for name, times in collections.Counter(names).items() if times > 1), None)

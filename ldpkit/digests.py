@@ -5,15 +5,17 @@ Files are written atomically and checked when they are read.
 
 import ast
 import hashlib
+import importlib
 import inspect
 import json
+import operator
 import os
 import platform
 import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from . import checks
@@ -22,7 +24,7 @@ from .types import Row
 
 # fmt: off
 __all__ = [
-    "CODE", "Store", "damaged", "digest", "identity", "missing", "notebook", "replace",
+    "CODE", "Store", "damaged", "digest", "identity", "load", "missing", "notebook", "replace",
     "replaceable", "versions"
 ]
 # fmt: on
@@ -295,3 +297,35 @@ class Store:
         """Store the result of a cell."""
         path = self.path(cell)
         replace(path, f"{self._check(path, text)}\n{text}")
+
+
+def load(path: str, error: type[ValueError] = ValueError) -> Callable[..., Any]:
+    """Import ``"module:function"`` and return the function.
+
+    Raises
+    ------
+    ValueError
+        Of the class `error`, if the text has another form, or the module or the function cannot be
+        imported.
+    """
+    module, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
+    checks.need(module and name, f"client must be given as module:function, got {path!r}", error)
+    stem = PurePath(module).stem
+    checks.need(
+        not module.endswith(".py") and "/" not in module,
+        f"client must be given as module:function, not by a path, got {path!r}: for f in the file"
+        f" {stem}.py of this folder, {stem}:f",
+        error,
+    )
+    try:
+        function: Any = operator.attrgetter(name)(importlib.import_module(module))
+    except (Exception, SystemExit) as failure:  # importing foreign code can raise anything
+        raise error(
+            f"client {path!r} cannot be imported: {type(failure).__name__}: {failure}"
+        ) from failure
+    checks.need(
+        callable(function),
+        f"client {path!r} is not callable but a {type(function).__name__}",
+        error,
+    )
+    return function

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 
 from ldpbook import paths
+from ldpkit import Client
 from ldpkit.auditors import Audit
 from ldpkit.executors import isolated
-from ldpkit.mechanisms import Client
 from ldpkit.sweep import sweep
 
 RELEASES = ("1.1.2", "1.2.0")

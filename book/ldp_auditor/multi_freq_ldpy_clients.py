@@ -10,8 +10,9 @@ import pkgutil
 import numba
 import numpy as np
 
+from ldpkit import Client
 from ldpkit.auditors import Audit
-from ldpkit.mechanisms import SHE, Client
+from ldpkit.mechanisms import SHE
 
 
 @numba.njit

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ldpkit.curve import Curve
-from ldpkit.sequential import SequentialResult
+from ldpkit.blackbox.curve import Curve
+from ldpkit.blackbox.sequential import SequentialResult
 
 from . import plots
 

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpkit.auditors import AuditResult, audit
-from ldpkit.mechanisms import Client
-from ldpkit.mechanisms.client import ClientError, load
+from ldpkit import Client, audit
+from ldpkit.auditors import AuditResult
+from ldpkit.blackbox.clients import ClientError
+from ldpkit.digests import load
 
 ALPHA = 0.01
 TRIALS = 20_000  # reports per input, unless a client says otherwise
@@ -56,7 +57,7 @@ class Released:
     """One client of one release, with its claim and the event by which it is audited.
 
     A call ``client(values, rng)`` takes the input of each user, which is the first (0) or the second (1). It returns 0 if the
-    report of the real client lies in the event, and 1 if not. Therefore the object is a client for `ldpkit.mechanisms.Client`
+    report of the real client lies in the event, and 1 if not. Therefore the object is a client for `ldpkit.Client`
     with k = 2, and for ``ldpkit audit --client``.
 
     Parameters

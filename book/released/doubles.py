@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 from clients import lattice
 
-from ldpkit.mechanisms import AGM, GM, LDPSGD, PM, SHE, Client, PrivUnit, PrivUnitG
+from ldpkit import Client
+from ldpkit.mechanisms import AGM, GM, LDPSGD, PM, SHE, PrivUnit, PrivUnitG
 from ldpkit.mechanisms.histogram import rounded
 
 GRID, DELTA, D = 2.0**-20, 1e-5, 8
@@ -18,7 +19,7 @@ class Doubles:
     """A client that sends doubles, audited by one number of its report.
 
     A call ``client(values, rng)`` takes the input of each user, which is the first (0) or the second (1). It returns 0 if that
-    number lies in the event, and 1 if not. Therefore the object is a client for `ldpkit.mechanisms.Client` with k = 2. Under the
+    number lies in the event, and 1 if not. Therefore the object is a client for `ldpkit.Client` with k = 2. Under the
     first input the number is the unchanged noise. The event is likely under this input only.
 
     Parameters

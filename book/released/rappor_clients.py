@@ -9,7 +9,7 @@ from pathlib import Path
 from clients import BITS, Released
 
 from ldpbook import paths
-from ldpkit.mechanisms import Program
+from ldpkit.blackbox.clients import Program
 
 HERE = Path(__file__).parent
 STATED = "parameters f, p, q and h, by the formula of the RAPPOR paper"

@@ -24,6 +24,10 @@ __all__ = [
 # fmt: on
 
 
+ATTACKS: dict[str, "Attack"] = {}
+"""The attacks by name, which `ldpkit.attacks` enters."""
+
+
 @runtime_checkable
 class Attack(Protocol):
     """An attack on reports; any object with these methods can be used in an audit."""
@@ -97,7 +101,8 @@ def handled(attack: Attack, mechanism: LocalRandomizer, method: str) -> ReportTy
 
 def able(report_type: ReportType) -> list[str]:
     """Return the names of the attacks with a fixed event that can read a report type."""
-    return [attack.name for attack in (Guess, TwoValueTest) if report_type.offers(attack.reads)]
+    fixed = (attack for attack in ATTACKS.values() if isinstance(attack, FixedEvent))
+    return [attack.name for attack in fixed if report_type.offers(attack.reads)]
 
 
 class FixedEvent(Attack):
@@ -308,13 +313,9 @@ def _best_threshold(form: ReportType, pair: Pair, trials: int, delta: float, tai
 
 
 class Learned:
-    """Learn events from all entries of reports, in a sequential audit; see `ldpkit.sequential`."""
+    """Learn events from all entries of reports; see `ldpkit.blackbox.sequential`."""
 
     name = "learned"
-
-
-ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (Guess(), TwoValueTest())}
-"""The attacks by name."""
 
 
 def make(name: str | Attack | Learned) -> Any:

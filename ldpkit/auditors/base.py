@@ -141,8 +141,12 @@ class PairAudit(Auditor):
 
         The parameters are those of the mechanism or client.
         """
-        own = isinstance(name, str) and ":" in name
-        return (mechanisms.client.named if own else mechanisms.make)(name, **parameters)
+        if not isinstance(name, str) or ":" not in name:
+            return mechanisms.make(name, **parameters)
+        from .. import Client  # by the front page, because no audit of ours needs clients
+
+        client: mechanisms.LocalRandomizer = Client.imported(name, **parameters)
+        return client
 
 
 def makeable(mechanism: mechanisms.LocalRandomizer) -> None:

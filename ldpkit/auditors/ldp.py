@@ -16,15 +16,13 @@ import numpy as np
 
 from .. import attacks, checks, stats
 from ..attacks.base import Attack, FixedEvent, audited
-from ..mechanisms import Client
 from ..mechanisms.base import distribution_known
-from ..mechanisms.client import digest, restarted, restarts
 from ..progress import Progress
 from ..rng import generator
 from ..types import Array, Pair, Rates, Reports, Rng, Row, Word
 from . import independence
 from .base import PairAudit, makeable
-from .result import CLEAR, PairResult, in_the_clear, too_few
+from .result import CLEAR, PairResult, in_the_clear, restarted, too_few
 
 __all__ = ["Audit"]
 
@@ -195,9 +193,9 @@ class Audit(PairAudit):
         ValueError
             If a client fails or returns invalid reports. The message states the error.
         """
-        start, before = time.perf_counter(), restarts(self.mechanism)
+        start, before = time.perf_counter(), self.mechanism.restarts
         hits, findings = self._reported(seed) if self.real else self._sampled(seed)
-        known: Row = {"seed": seed, "about": restarted(restarts(self.mechanism) - before)}
+        known: Row = {"seed": seed, "about": restarted(self.mechanism.restarts - before)}
         known["seconds"] = time.perf_counter() - start
         found = zip(self.chosen, self._bounded(hits), self._rates, self.expected)
         return [self._result(*each, findings, **known) for each in found]
@@ -249,7 +247,7 @@ class Audit(PairAudit):
         hits, summaries = self._summed(count, at_once)
         if not foreign:
             return hits, independence.Findings()
-        _, seeded = independence.known_seed(mechanism, pair, math.inf)
+        _, seeded = mechanism.known_seed(pair, math.inf)
         if seeded:
             return hits, independence.Findings(seeded.invalid)
         lower = max(row["lower"] for rows in self._bounded(hits) for row in rows)
@@ -369,7 +367,7 @@ class Audit(PairAudit):
             inconclusive=reason,
             invalid=invalid,
             scope=mechanism.scope,
-            digest=digest(mechanism) if isinstance(mechanism, Client) else "",
+            digest=mechanism.digest,
             pair=self.directions[0],
             directions=tuple(directions),
             questions=self.questions * len(self.directions),

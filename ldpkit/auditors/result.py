@@ -19,7 +19,7 @@ from .report_html import Drawing, line, table
 # fmt: off
 __all__ = [
     "CLEAR", "Claim", "LEAST", "STATUSES", "AuditResult", "PairResult", "Row", "finite",
-    "in_the_clear", "json_line", "too_few"
+    "in_the_clear", "json_line", "restarted", "too_few"
 ]
 # fmt: on
 
@@ -339,6 +339,12 @@ def in_the_clear(reports: int) -> int:
     if reports > 10**9:  # an approximation, because a needed number is shown with two digits
         return int(reports / LEAST - 1.3 * math.sqrt(reports * (1 - 1 / LEAST) / LEAST))
     return max(0, math.ceil(scipy.special.bdtrik(0.1, reports, 1 / LEAST)))
+
+
+def restarted(times: int) -> str:
+    """Return a sentence that states how often a program was started again, if it was."""
+    many = "once" if times == 1 else f"{times:,} times"
+    return f"The program ended and was restarted {many}." if times else ""
 
 
 def too_few(

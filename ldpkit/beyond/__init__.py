@@ -3,11 +3,17 @@
 from .discrete import DiscreteGaussian, DiscreteLaplace
 from .fast_hashing import FLH
 from .finite import FiniteMechanism
-from .longitudinal import BucketFlip, Chained
 from .numeric import PM, SW, Duchi, Hybrid, NumberOracle
 from .rappor import RAPPOR
 from .sketch import CMS, HCMS, HM, HR
 
-__all__ = ["HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi", "Hybrid", "SW",
-           "DiscreteLaplace", "DiscreteGaussian", "NumberOracle", "BucketFlip",
-           "Chained", "FiniteMechanism"]  # fmt: skip
+__all__ = ["FiniteMechanism", "MECHANISMS", "NumberOracle"]
+
+MECHANISMS = {
+    m.__name__: m
+    for m in (HR, HM, CMS, HCMS, FLH, RAPPOR, PM, Duchi, Hybrid, SW,
+              DiscreteLaplace, DiscreteGaussian)
+}  # fmt: skip
+"""The protocols by name, which `ldpkit.mechanisms.MECHANISMS` offers, too."""
+
+__all__ += MECHANISMS

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks, curve
+from .. import checks
 from ..mechanisms.base import LocalRandomizer, Stated
 from ..reports.base import ReportType, shaped
 from ..types import Array, ArrayLike, Input, Pair, Rates, Reports, Rng, Row
@@ -145,7 +145,3 @@ class FiniteMechanism(LocalRandomizer, exact=True):
         """Return numbers of reports, int array (n,); see `Mechanism.perturb`."""
         sums, values = np.cumsum(self.report_type.laws, axis=1), checks.values(values, self.k)
         return np.sum((sums / sums[:, -1:])[values] <= rng.random((len(values), 1)), axis=1)
-
-    def curve(self, pair: Pair | None = None) -> curve.Curve:
-        """Return the exact trade-off curve of two values, by default of the worst pair."""
-        return curve.laws(*self.report_type.laws[list(self.pair(pair))[::-1]])

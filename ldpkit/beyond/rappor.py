@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from .. import checks
-from ..exact import binomial
+from ..guess_success import binomial
 from ..jit import kernel
 from ..mechanisms.base import MAX_ROUNDS, Domain, Epsilon, SupportOracle
 from ..reports.base import Columns, Structured, alphabet, product_distribution, structured

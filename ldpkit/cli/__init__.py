@@ -1,7 +1,8 @@
 """The command line.
 
-The commands are in `audit` and `sure`, those of other auditors in `papers`, and grids in `sweep`.
-The module `options` holds the parts that commands share.
+`COMMANDS` names the module of each command: `papers` has the auditors of the papers, `tables` what
+makes no report, `sweep` grids, and `ldpkit.blackbox.commands` the audits of anybody's client. The
+module `options` holds the parts that commands share.
 
 Exit status of a command:
 
@@ -15,6 +16,7 @@ Exit status of a command:
 An error is one line on standard error.
 """
 
+import importlib
 import os
 import signal
 import sys
@@ -31,9 +33,10 @@ _INTERRUPTED = 130  # as shells give it
 
 def commands() -> "click.Group":
     """Return all commands, imported."""
-    from . import audit, papers, sure, sweep  # noqa: F401
-    from .group import cli
+    from .group import COMMANDS, cli
 
+    for module, _ in COMMANDS.values():
+        importlib.import_module(module)
     return cli
 
 

@@ -9,45 +9,54 @@ from .. import __version__
 from ..progress import shown
 
 COMMANDS = {
-    "audit": ("audit", "Audit a mechanism, or any client, with a distinguishability attack."),
+    "audit": (
+        "ldpkit.blackbox.commands",
+        "Audit a mechanism, or any client, with a distinguishability attack.",
+    ),
     "audit-gradient": (
-        "papers",
+        "ldpkit.cli.papers",
         "Audit a randomised gradient: can the server tell which of two gradients a client sent?",
     ),
-    "audit-kv": ("papers", "Audit a key-value mechanism with KV-Auditor."),
+    "audit-kv": ("ldpkit.cli.papers", "Audit a key-value mechanism with KV-Auditor."),
     "audit-shuffle": (
-        "papers",
+        "ldpkit.cli.papers",
         "Audit shuffled LDP-SGD: can the server tell apart two batches that differ in a gradient?",
     ),
     "bound": (
-        "sure",
+        "ldpkit.cli.tables",
         "Bound epsilon by counts of your own, if event and n were chosen before the reports.",
     ),
-    "cache": ("audit", "Print the size of the compiled machine code, which can be compiled again."),
-    "calibrate": ("papers", "Find the least noise that keeps an accepted risk."),
-    "exact": ("audit", "Compute the exact loss of a client by running every way through its code."),
-    "list": ("audit", "List the mechanisms by family, one line each."),
+    "cache": (
+        "ldpkit.cli.tables",
+        "Print the size of the compiled machine code, which can be compiled again.",
+    ),
+    "calibrate": ("ldpkit.cli.papers", "Find the least noise that keeps an accepted risk."),
+    "exact": (
+        "ldpkit.blackbox.commands",
+        "Compute the exact loss of a client by running every way through its code.",
+    ),
+    "list": ("ldpkit.cli.tables", "List the mechanisms by family, one line each."),
     "plan": (
-        "sure",
+        "ldpkit.blackbox.commands",
         "Estimate how many reports, and how much time, the proof of a suspected leak would need.",
     ),
     "rad": (
-        "papers",
+        "ldpkit.cli.papers",
         "Print the exact reconstruction advantage of a protocol, or bound epsilon by counts.",
     ),
     "rates": (
-        "audit",
+        "ldpkit.cli.tables",
         "Print the exact rates of an attack's event, and the largest loss of any event.",
     ),
     "refine": (
-        "papers",
+        "ldpkit.cli.papers",
         "Choose the parameter of an adaptive protocol and compare it with the classical ones.",
     ),
     "resume": (
-        "sure",
+        "ldpkit.blackbox.commands",
         "Go on with an audit that --save has kept, after a violation too, to raise the bound.",
     ),
-    "sweep": ("sweep", "Run a grid of audits described by the file CONFIG (YAML)."),
+    "sweep": ("ldpkit.cli.sweep", "Run a grid of audits described by the file CONFIG (YAML)."),
 }
 """Module and first sentence of every command, so that a list of them imports none."""
 
@@ -58,7 +67,7 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS:
-            importlib.import_module(f".{COMMANDS[cmd_name][0]}", __package__)
+            importlib.import_module(COMMANDS[cmd_name][0])
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -17,11 +17,9 @@ import yaml
 from .. import digests, executors
 from .. import sweep as sweeps
 from ..auditors import AUDITS
-from ..checks import integer, need, one_of
+from ..checks import integer, need, one_of, repeated
 from ..digests import digest, replaceable
-from ..mechanisms.client import load
 from ..progress import shown
-from ..reports.anything import repeated
 from ..types import Row
 from .group import brief
 from .options import FAILED, cli, number, options
@@ -104,7 +102,7 @@ class Plan(NamedTuple):
             sorted({str(cell[name]) for cell in self.cells if name in cell})
             for name in ("mechanism", "pairs")
         )
-        parts = [digests.identity(load(name)) for name in clients if ":" in name]
+        parts = [digests.identity(digests.load(name)) for name in clients if ":" in name]
         parts += [hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in files]
         return digest(parts)[:16] if parts else ""
 

@@ -3,12 +3,11 @@
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import checks
 from ..types import Word
 from .base import FrequencyOracle, LocalRandomizer, Mechanism, SupportOracle, build
-from .client import Client
 from .composite import BASES, RSFD, Repeated
 from .cpp import CPP, CPPGRR, CPPUE, PrivKV
 from .gradient import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
@@ -16,40 +15,17 @@ from .grr import AGRR, ASS, GRR, SS, FloorSS
 from .hashing import ABLH, ALH, AOLH, BLH, LHO, OLH
 from .histogram import AGM, GM, SHE
 from .keyvalue import PCKV, PCKVGRR, PCKVUE, KeyValues
-from .process import ClientError, Program
-from .recordings import recorded
+from .longitudinal import BucketFlip, Chained
 from .unary import ASUE, ATHE, AUE, OUE, SUE, THE, FaultyUE
-
-if TYPE_CHECKING:
-    from ..beyond import (
-        CMS,
-        FLH,
-        HCMS,
-        HM,
-        HR,
-        PM,
-        RAPPOR,
-        SW,
-        BucketFlip,
-        Chained,
-        DiscreteGaussian,
-        DiscreteLaplace,
-        Duchi,
-        FiniteMechanism,
-        Hybrid,
-        NumberOracle,
-    )
 
 # fmt: off
 __all__ = [
     "MECHANISMS", "KEY_VALUE", "make", "takes", "Mechanism", "LocalRandomizer", "FrequencyOracle",
-    "SupportOracle", "NumberOracle", "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO",
-    "ASS", "AUE", "ALH", "ATHE", "HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi",
-    "Hybrid", "SW", "DiscreteLaplace", "DiscreteGaussian", "AGRR", "ASUE", "ABLH", "AOLH", "GM",
+    "SupportOracle", "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO",
+    "ASS", "AUE", "ALH", "ATHE", "AGRR", "ASUE", "ABLH", "AOLH", "GM",
     "AGM", "RSFD", "Repeated", "Chained", "BucketFlip",
-    "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV", "FaultyUE", "Client",
-    "ClientError", "FloorSS", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG", "Program", "recorded",
-    "FiniteMechanism"
+    "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV", "FaultyUE", "FloorSS",
+    "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG"
 ]
 # fmt: on
 
@@ -57,20 +33,18 @@ _OWN: dict[str, Callable[..., LocalRandomizer]] = {
     m.__name__: m
     for m in (GRR, SS, FloorSS, SUE, OUE, BLH, OLH, SHE, THE, LHO, ASS, AUE, ALH, ATHE,
               AGRR, ASUE, ABLH, AOLH, GM, AGM, FaultyUE)
-} | {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}  # fmt: skip
-_BEYOND: dict[str, tuple[str, dict[str, str]]] = {  # name: class and fixed parameters
-    **{name: (name, {}) for name in ("HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi",
-                                     "Hybrid", "SW", "DiscreteLaplace", "DiscreteGaussian")},
-    "dBitFlipPM": ("BucketFlip", {}),
-    **{f"L-{name}": ("Chained", {"protocol": name}) for name in ("SUE", "OSUE", "OUE", "GRR")},
+} | {
+    **{f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES},
+    "dBitFlipPM": BucketFlip,
+    **{f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "OUE", "GRR")},
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:  # of the names in `__all__`, only those of `beyond` get here
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __getattr__(name: str) -> Any:  # names of `beyond`, which is imported when one is first used
     from .. import beyond
 
+    if name not in beyond.__all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(beyond, name)
 
 
@@ -79,16 +53,13 @@ class _Mechanisms(Mapping[str, Callable[..., LocalRandomizer]]):
     used."""
 
     def __getitem__(self, name: str) -> Callable[..., LocalRandomizer]:
-        if name in _OWN:
-            return _OWN[name]
-        cls, fixed = _BEYOND[name]
-        return partial(__getattr__(cls), **fixed) if fixed else __getattr__(cls)
+        return _OWN[name] if name in _OWN else __getattr__("MECHANISMS")[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter((*_OWN, *_BEYOND))
+        return iter([*_OWN, *__getattr__("MECHANISMS")])
 
     def __len__(self) -> int:
-        return len(_OWN) + len(_BEYOND)
+        return sum(1 for _ in self)
 
 
 MECHANISMS = _Mechanisms()

@@ -7,17 +7,21 @@ It does not depend on attacks.
 
 import dataclasses
 import inspect
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from .. import checks
+from ..progress import shown
 from ..reports import ExactSupport, Independent, ReportType, Support
 from ..types import Array, ArrayLike, Input, Numbers, Reports, Rng, Row, Word
 
 __all__ = [
+    "ClientError",
+    "NoClientError",
     "Mechanism",
     "LocalRandomizer",
     "Epsilon",
@@ -59,6 +63,25 @@ Delta: TypeAlias = Annotated[float, checks.rule(checks.real, 0, 1, closed="()")]
 
 Domain: TypeAlias = Annotated[int, checks.rule(checks.integer, 2, MAX_DOMAIN)]
 """Domain size, at least 2."""
+
+
+class ClientError(ValueError):
+    """The client under audit failed, or returned something that is not a report.
+
+    Attributes
+    ----------
+    said : str
+        The message without the input, which the client has not sent; empty if it holds none.
+    """
+
+    said = ""
+
+    def __str__(self) -> str:  # much of it is text of the client
+        return "\n".join(map(shown, super().__str__().split("\n")))
+
+
+class NoClientError(ClientError):
+    """The client cannot be started, or ended although it was still needed."""
 
 
 class Mechanism(checks.Checked, ABC):
@@ -167,6 +190,35 @@ class LocalRandomizer(Mechanism):
     def afresh(self, values: Array, seed: int) -> Array | None:  # clients use them
         """Return reports that are made in a new process; ``None`` if that is not possible."""
         return None
+
+    @property
+    def digest(self) -> str:
+        """Digest of the code behind a client; empty for a mechanism of ours."""
+        return ""
+
+    @property
+    def restarts(self) -> int:
+        """How often the program of a client was started again; 0 for other mechanisms."""
+        return 0
+
+    def known_seed(self, inputs: Sequence[int], goal: float) -> tuple[float, Any]:
+        """Find out whether a program draws coins that anybody can know, if it is one.
+
+        Parameters
+        ----------
+        inputs : sequence of int
+            The audited inputs, by their positions.
+        goal : float
+            Logarithm of the wealth at which to stop.
+
+        Returns
+        -------
+        wealth : float
+            The logarithm of the wealth of a bet that the coins are repeated.
+        seed : ldpkit.blackbox.clients.seeds.Seed or None
+            The fault, if the program seems to repeat its coins.
+        """
+        return -math.inf, None
 
     def inputs(self, value: Input, n: int) -> Array:
         """Return the values of n users who all hold `value`."""

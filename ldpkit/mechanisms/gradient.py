@@ -24,7 +24,7 @@ import numpy as np
 import scipy
 
 from .. import checks
-from ..exact import legendre
+from ..guess_success import legendre
 from ..rng import first_state, normals
 from ..types import Array, ArrayLike, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, Epsilon, Mechanism

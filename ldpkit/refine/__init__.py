@@ -21,7 +21,7 @@ import numpy as np
 from .. import checks
 from ..attacks import MaximalGain
 from ..attacks.base import success_rate
-from ..exact import support_success
+from ..guess_success import support_success
 from ..mechanisms import (
     ALH,
     ASS,

@@ -6,7 +6,6 @@ rounds or attributes combine the results of their parts. A report type that a si
 `ldpkit.beyond` uses stands in the file of that family.
 """
 
-from .anything import Anything
 from .base import ExactSupport, Independent, ReportType, Support
 from .numbers import Gaussian, Laplace, Noisy
 from .rounds import Attributes, Rounds
@@ -26,6 +25,6 @@ from .values import (
 __all__ = [
     "ReportType", "Support", "ExactSupport", "Independent", "Value", "Response", "Bits",
     "IndependentBits", "Subset", "Selection", "Hashed", "HASH_REPORT", "hash_cell", "Noisy",
-    "Laplace", "Gaussian", "Rounds", "Attributes", "Anything"
+    "Laplace", "Gaussian", "Rounds", "Attributes"
 ]
 # fmt: on

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from .. import checks
-from ..exact import binomial, count_losses, count_wins, support_failure, support_success
+from ..guess_success import binomial, count_losses, count_wins, support_failure, support_success
 from ..jit import kernel
 from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
 

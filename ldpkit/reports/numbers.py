@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from .. import checks
-from ..exact import (
+from ..guess_success import (
     gaussian_failure,
     gaussian_success,
     grid_failure,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import checks
-from ..exact import binomial, response_wins
+from ..guess_success import binomial, response_wins
 from ..jit import kernel
 from ..types import Array, Reports, Rng
 from .base import (

@@ -7,9 +7,9 @@ from threadpoolctl import threadpool_limits
 
 from .. import checks
 from ..auditors.report_html import counted, leading
-from ..mechanisms import Client
+from ..blackbox.clients import Client
+from ..blackbox.sequential import SequentialAudit, SequentialResult
 from ..progress import shown
-from ..sequential import SequentialAudit, SequentialResult
 from ..types import Input
 from . import plugin
 

@@ -14,7 +14,8 @@ import cloudpickle
 import numpy as np
 
 from ..attacks import Guess, TwoValueTest
-from ..mechanisms import Client, FrequencyOracle, Mechanism, Repeated
+from ..blackbox.clients import Client
+from ..mechanisms import FrequencyOracle, Mechanism, Repeated
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..reports import Support
 from ..types import Array, Reports

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from .. import audit, stats
 from .. import checks as _checks
-from .. import stats
 from ..attacks import Attack
-from ..auditors import audit
 from ..mechanisms import FrequencyOracle, LocalRandomizer
 from ..reports.base import picked
 from ..types import Array, Input, Row

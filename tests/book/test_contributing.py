@@ -10,10 +10,10 @@ import pytest
 import scipy
 
 from ldpbook import execute, parameters
-from ldpkit import auditors
+from ldpkit import Client, audit, auditors
 from ldpkit.attacks import Attack
-from ldpkit.auditors import AuditResult, RADAudit, audit
-from ldpkit.mechanisms import GRR, OUE, SS, Client, Repeated
+from ldpkit.auditors import AuditResult, RADAudit
+from ldpkit.mechanisms import GRR, OUE, SS, Repeated
 from ldpkit.testing import check_mechanism
 
 TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()

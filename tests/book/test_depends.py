@@ -204,7 +204,7 @@ def test_nothing_runs_that_the_imports_do_not_show():
 HIDES = {"import_module", "__import__", "__subclasses__", "singledispatch", "exec"}
 """Names by which a module could use code that no import shows."""
 
-LAZY = {"ldpkit", "ldpkit.__main__", "ldpkit.cli.group", "ldpkit.mechanisms.client"}
+LAZY = {"ldpkit", "ldpkit.__main__", "ldpkit.cli", "ldpkit.cli.group", "ldpkit.digests"}
 """Modules that import others by a name, when it is asked for."""
 
 

@@ -34,7 +34,10 @@ def returns(function):
 
 def laws():
     """Every exact distribution of a report type or a mechanism, by module and name."""
-    yield from (f"ldpkit.exact:{name}" for name in importlib.import_module("ldpkit.exact").__all__)
+    yield from (
+        f"ldpkit.guess_success:{name}"
+        for name in importlib.import_module("ldpkit.guess_success").__all__
+    )
     for folder in ("reports", "mechanisms"):
         for path in (ROOT / "ldpkit" / folder).glob("*.py"):
             module = f"ldpkit.{folder}.{path.stem}"
@@ -88,14 +91,14 @@ def test_a_page_turns_red_with_a_broken_law_and_is_green_without():
 
 def test_what_no_law_has_made_is_no_witness():
     row = {"how": "drawn from the law", "published": None, "verdict": "differs", "x": 1, "kind": ""}
-    one = LISTED["ldpkit.exact:count_wins"]
+    one = LISTED["ldpkit.guess_success:count_wins"]
     line = mutants.judged(one, {"problem": None, "rows": [row]}, 0.0)
     assert line["red"] == 1 and "witness" not in line
     assert mutants.judged(one, {"problem": "stopped", "rows": []}, 0.0)["witness"] == "stopped"
 
 
 def test_a_law_that_is_not_there_cannot_be_broken():
-    finder = mutants.Finder("ldpkit.exact:nothing", "2 * x")
-    loader = finder.find_spec("ldpkit.exact", importlib.import_module("ldpkit").__path__)
+    finder = mutants.Finder("ldpkit.guess_success:nothing", "2 * x")
+    loader = finder.find_spec("ldpkit.guess_success", importlib.import_module("ldpkit").__path__)
     with pytest.raises(ValueError, match="nothing"):
-        loader.loader.get_code("ldpkit.exact")
+        loader.loader.get_code("ldpkit.guess_success")

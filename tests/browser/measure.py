@@ -96,8 +96,8 @@ def explorer(browser, site):
 
 # what a reader types: randomised response whose coin for another value is too rare
 CLIENT = """\
-from ldpkit.auditors import audit
-from ldpkit.mechanisms import Client
+from ldpkit import audit
+from ldpkit import Client
 
 def mine(values, rng):
     lie = rng.random(len(values)) < 0.2

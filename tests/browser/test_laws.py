@@ -9,8 +9,9 @@ import pytest
 from scipy.special import logsumexp
 
 from browser.conftest import ROOT
-from ldpkit import attacks, betting, mechanisms, refine, stats
+from ldpkit import attacks, mechanisms, refine, stats
 from ldpkit.auditors import KVAudit, rad, rad_bounds, shuffle
+from ldpkit.blackbox import betting
 
 LAWS = ROOT / "book" / "_static" / "laws.js"
 CLOSE = 1e-10

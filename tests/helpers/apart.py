@@ -14,8 +14,9 @@ import cloudpickle
 SERVE = """
 import gc, os, pickle, sys, traceback
 sys.path[:] = sys.argv[1:]
-from ldpkit import cli, replay
-replay._RUNS = 40  # calls of each input
+from ldpkit import cli
+from ldpkit.blackbox import exact
+exact._RUNS = 40  # calls of each input
 answers = os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)
 gc.freeze()  # as the suite does

@@ -24,7 +24,7 @@ TABLE = ROOT / "tests" / "data" / "faults.csv"
 LIMIT = 900  # seconds: a test that does not end also notices the fault
 TESTS = {
     "stats": "ldpkit/stats ldpkit/verdicts ldpkit/buehler ldpkit/hostile",
-    "betting": "ldpkit/betting ldpkit/sequential_bets ldpkit/sequential",
+    "betting": "ldpkit/blackbox/betting ldpkit/sequential_bets ldpkit/blackbox/sequential",
     "kinds": "ldpkit/reports ldpkit/attacks ldpkit/approximate ldpkit/longitudinal ldpkit/multidimensional ldpkit/any_reports"
     " ldpkit/hashing ldpkit/mechanisms ldpkit/properties ldpkit/bits ldpkit/testing",
     "attacks": "ldpkit/attacks ldpkit/rad_game book/rad_dpsgd ldpkit/poison ldpkit/sgd_attacks ldpkit/hostile",

@@ -6,8 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from ldpkit.mechanisms import Client, ClientError
-from ldpkit.reports.anything import plain
+from ldpkit import Client
+from ldpkit.blackbox.clients import ClientError
+from ldpkit.blackbox.clients.anything import plain
 
 
 class Colour(enum.IntEnum):

@@ -13,7 +13,7 @@ from scipy import integrate, optimize, stats
 from ldpkit import attacks
 from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import expected
-from ldpkit.exact import gaussian_success
+from ldpkit.guess_success import gaussian_success
 from ldpkit.mechanisms import AGM, GM, OLH, make
 from ldpkit.mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ldpkit.mechanisms.histogram import gaussian_delta

@@ -6,8 +6,8 @@ import numpy as np
 from laws import P_MIN, chi_square_p, mechanism_of, rng, table, unit
 from pytest import approx
 
-from ldpkit import attacks
-from ldpkit.mechanisms import BLH, GRR, LHO, OUE, SHE, SS, SUE, THE, Client, make
+from ldpkit import Client, attacks
+from ldpkit.mechanisms import BLH, GRR, LHO, OUE, SHE, SS, SUE, THE, make
 from ldpkit.reports import HASH_REPORT, hash_cell
 
 GUESS, TIGHT = attacks.ATTACKS["guess"], attacks.ATTACKS["tight"]

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from laws import EVERY, P_MIN, binomial_p, build
 
-from ldpkit import attacks, stats
-from ldpkit.auditors import Audit, audit, audits, expected
-from ldpkit.mechanisms import GRR, LHO, OUE, PM, RAPPOR, SUE, Client, FaultyUE, make
+from ldpkit import Client, attacks, audit, stats
+from ldpkit.auditors import Audit, audits, expected
+from ldpkit.mechanisms import GRR, LHO, OUE, PM, RAPPOR, SUE, FaultyUE, make
 from ldpkit.rng import derive, generator, sequence
 
 TRIALS = 10**6

@@ -7,13 +7,13 @@ import math
 
 import pytest
 
-import ldpkit
+from ldpkit import api
 from ldpkit.auditors import AUDITS, Audit, DistributionAudit, GradientAudit, ShuffleAudit
 from ldpkit.auditors.base import ALPHA
+from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.cli import commands
 from ldpkit.mechanisms import GRR
 from ldpkit.rng import derive
-from ldpkit.sequential import SequentialAudit
 
 WORDS = {
     "audit": {"mechanism": "OUE", "k": 9, "epsilon": 1.0, "attack": ["guess", "tight"], "trials": 100},
@@ -87,9 +87,6 @@ def test_options_are_the_parameters_of_the_audits():
 
 
 def test_an_editor_can_complete_every_option_of_an_audit():
-    for options, audited in (
-        (ldpkit.auditors.CountedOptions, Audit),
-        (ldpkit.auditors.SureOptions, SequentialAudit),
-    ):
+    for options, audited in ((api.CountedOptions, Audit), (api.SureOptions, SequentialAudit)):
         fields = {f.name for f in dataclasses.fields(audited) if f.init}
         assert options.__annotations__.keys() == fields - {"mechanism", "attack"}

@@ -9,7 +9,7 @@ import pytest
 from laws import rng, table
 from scipy import stats
 
-from ldpkit import betting
+from ldpkit.blackbox import betting
 
 ROWS = table("betting")
 ALPHA = 0.01

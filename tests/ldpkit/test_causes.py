@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from ldpkit import Client, audit
-from ldpkit.auditors.independence import CLOCK, SAME, gains, known_seed
+from ldpkit.blackbox.clients import Program, recorded
+from ldpkit.blackbox.clients.seeds import CLOCK, SAME, gains, known_seed
+from ldpkit.blackbox.sequential import SequentialAudit
+from ldpkit.blackbox.sequential.events import SHARE
+from ldpkit.blackbox.sequential.result import FLOATS, REPEATED
 from ldpkit.cli import main
-from ldpkit.mechanisms import Program, recorded
-from ldpkit.sequential import SequentialAudit
-from ldpkit.sequential.events import SHARE
-from ldpkit.sequential.result import FLOATS, REPEATED
 
 
 def coin(values, rng, lie=0.1):

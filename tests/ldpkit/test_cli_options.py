@@ -6,8 +6,9 @@ import json
 
 from commands import REST, one_line
 
+from ldpkit import audit
 from ldpkit import mechanisms as lib
-from ldpkit.auditors import audit, audit_kv
+from ldpkit.auditors import audit_kv
 from ldpkit.mechanisms.composite import BASES
 from ldpkit.stats import down
 

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from laws import P_MIN, binomial_p, same_rate_p
 
-from ldpkit import attacks
-from ldpkit.auditors import audit
-from ldpkit.mechanisms import BLH, GRR, OUE, SHE, SS, Client, ClientError, recorded
-from ldpkit.mechanisms.client import load
-from ldpkit.replay import exact_client
+from ldpkit import Client, attacks, audit, exact_client
+from ldpkit.blackbox.clients import ClientError, recorded
+from ldpkit.digests import load
+from ldpkit.mechanisms import BLH, GRR, OUE, SHE, SS
 from ldpkit.reports import hash_cell
 from ldpkit.testing import assert_private
 
@@ -216,4 +215,4 @@ def test_a_client_is_imported_by_its_dotted_path_or_refused():
     for path, message in [("nonsense", given), (":f", given), ("math:", given),
                           ("math:no_such", missing + "AttributeError"), ("..math:pi", missing + "TypeError")]:  # fmt: skip
         with pytest.raises(ClientError, match=message):
-            load(path)
+            load(path, ClientError)

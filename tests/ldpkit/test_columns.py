@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from trees import tree
 
-from ldpkit.reports.anything import rows
-from ldpkit.sequential.columns import decoded, read
+from ldpkit.blackbox.clients.anything import rows
+from ldpkit.blackbox.sequential.columns import decoded, read
 
 
 def by_report(found):

@@ -14,10 +14,12 @@ from commands import refused
 from edges import mean_factor
 from scipy.stats import norm
 
-from ldpkit import audit, curve
-from ldpkit.mechanisms import GRR, Client, FiniteMechanism, recorded
-from ldpkit.sequential import Counts, SequentialAudit
-from ldpkit.sequential.portfolio import LEVELS, Portfolio, best, paid
+from ldpkit import Client, audit
+from ldpkit.blackbox import curve
+from ldpkit.blackbox.clients import recorded
+from ldpkit.blackbox.sequential import Counts, SequentialAudit
+from ldpkit.blackbox.sequential.portfolio import LEVELS, Portfolio, best, paid
+from ldpkit.mechanisms import GRR, FiniteMechanism
 from ldpkit.testing import check_mechanism
 
 Q = np.linspace(0, 1, 2001)
@@ -313,12 +315,12 @@ def test_a_finite_mechanism_is_known_exactly():
     assert m.epsilon == pytest.approx(math.log(2.5)) and m.pair() == (0, 1)
     assert m.report_type.guess_rates((0, 1)) == pytest.approx((0.5, 0.2))
     assert m.report_type.guess_rates((2, 0)) == pytest.approx((0.4, 0.3))
-    assert m.curve().epsilon(0.0 + 1e-11) == pytest.approx(m.epsilon, abs=1e-6)
-    assert m.curve((2, 1)).F(0.2) == pytest.approx(0.3)
+    assert curve.of(m).epsilon(0.0 + 1e-11) == pytest.approx(m.epsilon, abs=1e-6)
+    assert curve.of(m, (2, 1)).F(0.2) == pytest.approx(0.3)
     same = GRR(4, 1.0)
     response = FiniteMechanism(np.where(np.eye(4) == 1, same.p, same.q))
     assert response.epsilon == pytest.approx(1.0)
-    assert response.curve().F(Q) == pytest.approx(curve.grr(4, 1.0).F(Q), abs=1e-11)
+    assert curve.of(response).F(Q) == pytest.approx(curve.grr(4, 1.0).F(Q), abs=1e-11)
     assert FiniteMechanism([[0.9, 0.1, 0], [0.4, 0.5, 0.1]]).epsilon == math.inf
     tied = FiniteMechanism([[0.5, 0.5], [0.5, 0.5], [0.2, 0.8]])
     assert tied.report_type.guess_rates((0, 2)) == pytest.approx((0.25, 0.1))

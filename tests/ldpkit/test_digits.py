@@ -12,7 +12,7 @@ from pytest import approx
 from scipy import linalg
 
 from ldpkit.attacks import Guess, TwoValueTest
-from ldpkit.exact import laplace_failure, laplace_sum_failure
+from ldpkit.guess_success import laplace_failure, laplace_sum_failure
 from ldpkit.mechanisms import MECHANISMS, make
 from ldpkit.stats import tail_mass
 

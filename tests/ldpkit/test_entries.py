@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from entry_clients import CLEAR, CORRECT, answer, buffering, failing, of_ten, one_late, rarely
 
-from ldpkit.auditors import audit
-from ldpkit.mechanisms import Client, ClientError
-from ldpkit.sequential import SequentialAudit
+from ldpkit import Client, audit
+from ldpkit.blackbox.clients import ClientError
+from ldpkit.blackbox.sequential import SequentialAudit
 
 ALPHA = 0.01
 

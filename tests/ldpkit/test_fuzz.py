@@ -28,11 +28,11 @@ from pyarrow import parquet
 
 from ldpbook import parameters
 from ldpkit import cli
+from ldpkit.blackbox.clients import ClientError
+from ldpkit.blackbox.clients.anything import plain
+from ldpkit.blackbox.clients.recordings import READERS
 from ldpkit.cli import sweep
 from ldpkit.digests import digest
-from ldpkit.mechanisms import ClientError
-from ldpkit.mechanisms.recordings import READERS
-from ldpkit.reports.anything import plain
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "data" / "fuzz"

@@ -15,8 +15,8 @@ from ldpkit import Client, audits
 from ldpkit.attacks.gradient import dummy
 from ldpkit.auditors import audit_distributions, audit_gradient, audit_kv, audit_shuffle, rad_audit
 from ldpkit.auditors.rad import PROTOCOLS
+from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.mechanisms import CPPGRR, CPPUE, GRADIENT, PCKVGRR, PCKVUE, PrivKV, make
-from ldpkit.sequential import SequentialAudit
 
 STORED = Path(__file__).parents[1] / "data/golden_rows.json"
 FAMILIES = [

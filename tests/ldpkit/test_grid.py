@@ -12,9 +12,9 @@ import pytest
 import scipy
 from laws import P_MIN, chi_square_p, rng, same_rate_p
 
+from ldpkit import audit
 from ldpkit.attacks import TwoValueTest
-from ldpkit.auditors import audit
-from ldpkit.exact import gaussian_success, grid_success, laplace_success
+from ldpkit.guess_success import gaussian_success, grid_success, laplace_success
 from ldpkit.mechanisms import AGM, GM, LDPSGD, SHE, PrivUnit, PrivUnitG, Repeated
 from ldpkit.mechanisms import histogram as grid
 from ldpkit.reports.numbers import Gaussian

@@ -11,12 +11,12 @@ import pytest
 from commands import refused
 
 import ldpkit
-from ldpkit import mechanisms
+from ldpkit import beyond, mechanisms
 from ldpkit.cli import commands
 
 PREFIX = {"attacks.base": "reading", "attacks.gradient": "crafts", "auditors.gradient": "gradients",
           "auditors.rad": "rad", "auditors.kv": "kv", "reports.base": "kind", "rng": "streams",
-          "sequential.result": "stopped"}  # fmt: skip
+          "blackbox.sequential.result": "stopped"}  # fmt: skip
 
 
 def spaces():
@@ -38,7 +38,8 @@ def rng():
 
 
 MASKED = np.ma.array([0, 1], mask=[False, True])
-SPACE = {name: getattr(mechanisms, name) for name in mechanisms.__all__ if name[0].isupper()}
+OWN = [*mechanisms.__all__, *beyond.__all__]
+SPACE = {name: getattr(mechanisms, name) for name in OWN if name[0].isupper()}
 SPACE |= MODULES
 SPACE |= {"np": np, "math": math, "nan": math.nan, "inf": math.inf, "rng": rng, "MASKED": MASKED}
 SPACE |= {"grr": mechanisms.GRR(3, 1.0), "pairs": MODULES["crafts"].dummy(4)}
@@ -284,12 +285,12 @@ CLIENTS = [
     ("LDPSGD(3, 1.0).variance(5, -1)", "norm must be a finite number >= 0, got -1"),
     ("LDPSGD(3, 1.0).overlap(4)", "theta must be a number in [0, 3.14159] everywhere, got 4"),
     # clients
-    ("client.load(3)", "client must be given as module:function, got 3"),
-    ("client.load('mine.py:f')", "not by a path, got 'mine.py:f': for f in the file mine.py of this folder, mine:f"),
-    ("client.load('no_such_module:f')", "client 'no_such_module:f' cannot be imported: ModuleNotFoundError"),
-    ("client.named('math:sqrt', reprot='value')",
+    ("digests.load(3)", "client must be given as module:function, got 3"),
+    ("digests.load('mine.py:f')", "not by a path, got 'mine.py:f': for f in the file mine.py of this folder, mine:f"),
+    ("digests.load('no_such_module:f')", "client 'no_such_module:f' cannot be imported: ModuleNotFoundError"),
+    ("client.Client.imported('math:sqrt', reprot='value')",
      "parameter of a client must be one of k, report, epsilon, delta, values, on_error, got 'reprot'; did you mean 'report'?"),
-    ("client.load('math:pi')", "client 'math:pi' is not callable but a float"),
+    ("digests.load('math:pi')", "client 'math:pi' is not callable but a float"),
     ("anything.Anything(3).read('ab', 'c')", "c must return a list of reports, got 'ab'"),
     ("Client(3, 3, 'value', 1.0)", "client must be callable, got 3"),
     ("Client(dict, 10**30, 'value', 1.0)", f"{K} 1000000000000000000000000000000"),
@@ -375,14 +376,14 @@ AUDITORS = [
     ("suite.check_mechanism(3)", "mechanism must be a mechanism whose reports can be read, or a Client, got 3"),
     ("suite.check_mechanism(grr, expected_failures={'bugdet': ''})", "expected_failures must be one of value, "),
     *((f"{name}(3{more})", "mechanism must be a mechanism whose reports can be read, or a Client, got 3") for name, more in (
-        ("auditors.audit", ""), ("auditors.audits", ", ['guess']"), ("auditors.expected", ""))),
+        ("api.audit", ""), ("auditors.audits", ", ['guess']"), ("auditors.expected", ""))),
     ("auditors.audits(grr, 'guess')", "attack must be a list of attacks, got 'guess'"),
     ("auditors.audits(grr, [])", "attack must name at least one attack, got []"),
-    ("auditors.audit(grr, trials=0)", "trials must be an integer in [1, 1000000000000], got 0"),
-    ("auditors.audit(grr, both=1)", "both must be True or False, got 1"),
+    ("api.audit(grr, trials=0)", "trials must be an integer in [1, 1000000000000], got 0"),
+    ("api.audit(grr, both=1)", "both must be True or False, got 1"),
     ("auditors.audits(grr, ['guess'], questions=0)", "questions must be an integer >= 1, got 0"),
-    ("auditors.audit(grr, threads=0)", "threads must be an integer >= 1, got 0"),
-    ("auditors.audit(RSFD((2, 3), 2, 1.0), 'tight')", "k must be the same for all attributes in the tight test, got k = (2, 3)"),
+    ("api.audit(grr, threads=0)", "threads must be an integer >= 1, got 0"),
+    ("api.audit(RSFD((2, 3), 2, 1.0), 'tight')", "k must be the same for all attributes in the tight test, got k = (2, 3)"),
     ("auditors.Audit(grr).rows(0)", "runs must be an integer >= 1, got 0"),
     ("auditors.Audit(OUE(10**9, 1.0), faithful=True)", "real reports must have at most 67,108,864 coordinates, got 1,000,000,000 of OUE"),
     ("auditors.Audit(grr, 'learned')", "attack learned needs until='sure'"),
@@ -399,7 +400,7 @@ AUDITORS = [
     ("process.Program('cat', 0)", "limit must be a finite number > 0, got 0"),
     ("recordings.recorded('a.xls', 'b.xls', 'any', 1.0)", "format of a recording must be one of .jsonl, .json, .csv, .parquet, got '.xls'"),
     ("recordings.recorded('a.csv', 'b.csv', 'any', 1.0)", "recording must be a file, got a.csv"),
-    ("auditors.audit(grr, until='certain')", "until must be one of counted, sure, got 'certain'"),
+    ("api.audit(grr, until='certain')", "until must be one of counted, sure, got 'certain'"),
     ("auditors.KVAudit(PCKVUE(2, 1.0), 'skv')", "attack of PCKV-UE must be one of hkv, vkv, got 'skv'"),
     ("auditors.KVAudit(PCKVUE(2, 1.0), trials=1, estimator='split')", "trials must be an integer in [2, 1000000000000], got 1"),
     ("auditors.RADAudit(SUE(3, 1.0))", "mechanism must be a GRR, FloorSS or OUE, got SUE(k=3, epsilon=1.0)"),

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from scipy import stats as law
 
-from ldpkit import Client
-from ldpkit.auditors import Audit, audit, audits, expected
+from ldpkit import Client, audit
+from ldpkit.auditors import Audit, audits, expected
 from ldpkit.auditors.independence import _luck
 from ldpkit.auditors.rad_bounds import tradeoff_support
+from ldpkit.blackbox.clients.client import FORMS
 from ldpkit.mechanisms import GRR, MECHANISMS, OUE, RSFD, SHE, SS, SUE, Repeated, make, takes
 from ldpkit.mechanisms.base import SupportOracle, distribution_known
-from ldpkit.mechanisms.client import FORMS
 from ldpkit.reports import ExactSupport, IndependentBits, Value
 
 

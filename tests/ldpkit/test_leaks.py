@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ldpkit import betting
-from ldpkit.auditors import audit
-from ldpkit.sequential import SequentialAudit
+from ldpkit import audit
+from ldpkit.blackbox import betting
+from ldpkit.blackbox.sequential import SequentialAudit
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 spec = importlib.util.spec_from_file_location("leaks", BENCHMARKS / "leaks.py")

@@ -10,10 +10,10 @@ from laws import P_MIN, binomial_p, build, mechanism_of, rng, table, unit
 from pytest import approx
 from scipy import integrate, stats
 
-from ldpkit import attacks
+from ldpkit import attacks, audit
 from ldpkit.attacks import TwoValueTest
-from ldpkit.auditors import audit, expected
-from ldpkit.exact import count_wins, laplace_sum, laplace_sum_success, response_wins
+from ldpkit.auditors import expected
+from ldpkit.guess_success import count_wins, laplace_sum, laplace_sum_success, response_wins
 from ldpkit.mechanisms import AGM, GRR, OUE, SS, SUE, BucketFlip, Chained, Repeated, make
 from ldpkit.stats import epsilon_lower
 

@@ -8,9 +8,9 @@ import numpy as np
 from laws import P_MIN, least_p, rng, table, unit
 from pytest import approx
 
-from ldpkit import attacks
+from ldpkit import attacks, audit
 from ldpkit.attacks import TwoValueTest
-from ldpkit.auditors import audit, expected
+from ldpkit.auditors import expected
 from ldpkit.mechanisms import RSFD
 from ldpkit.mechanisms.composite import BASES
 

@@ -14,11 +14,12 @@ import click
 import numpy as np
 import pytest
 
-from ldpkit import audit
+from ldpkit import Client, audit
+from ldpkit.blackbox.clients import ClientError, Program
 from ldpkit.cli import commands, main
 from ldpkit.cli.group import brief
 from ldpkit.digests import damaged, replace
-from ldpkit.mechanisms import GRR, Client, ClientError, Program
+from ldpkit.mechanisms import GRR
 from ldpkit.progress import Progress
 
 AUDIT = "audit --mechanism GRR --k 5 --epsilon 1 --attack tight --until-sure --trials 40"

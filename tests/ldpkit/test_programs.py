@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ldpkit import audit
-from ldpkit.mechanisms import Client, ClientError, Program
-from ldpkit.sequential import Declared, SequentialAudit
+from ldpkit import Client, audit
+from ldpkit.blackbox.clients import ClientError, Program
+from ldpkit.blackbox.sequential import Declared, SequentialAudit
 
 NODE = """
 require("readline").createInterface({input: process.stdin}).on("line", line => {

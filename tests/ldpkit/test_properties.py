@@ -17,9 +17,9 @@ from scipy import linalg, stats
 
 from ldpkit import mechanisms as lib
 from ldpkit.attacks.reconstruct import finite_distribution
-from ldpkit.beyond.longitudinal import BucketFlip, Buckets, Chained
 from ldpkit.beyond.sketch import CountMeanSketch
 from ldpkit.mechanisms import KEY_VALUE, MECHANISMS, RAPPOR, RSFD, Repeated, make, takes
+from ldpkit.mechanisms.longitudinal import BucketFlip, Buckets, Chained
 from ldpkit.reports import HASH_REPORT, Attributes, Rounds, hash_cell
 from ldpkit.reports.base import product_distribution
 

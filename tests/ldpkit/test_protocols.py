@@ -10,8 +10,8 @@ from laws import P_MIN, chi_square_p
 from pytest import approx
 from scipy import integrate
 
+from ldpkit import audit
 from ldpkit.attacks import Guess, TwoValueTest
-from ldpkit.auditors import audit
 from ldpkit.beyond.numeric import Ends, Mixed
 from ldpkit.mechanisms import HCMS, HM, PM, RAPPOR, SW, Duchi, Hybrid, Repeated
 from ldpkit.testing import check_mechanism

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from ldpkit.auditors import audit
-from ldpkit.mechanisms import ClientError, Program, recorded
-from ldpkit.sequential import Declared, SequentialAudit
+from ldpkit import audit
+from ldpkit.blackbox.clients import ClientError, Program, recorded
+from ldpkit.blackbox.sequential import Declared, SequentialAudit
 
 LEAK = Declared(lambda rs: np.array([r == 1 for r in rs]), "it is 1")
 

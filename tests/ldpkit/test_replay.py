@@ -18,9 +18,9 @@ import pytest
 from apart import apart
 from exact_clients import EPS, KEEP, K, Q
 
+from ldpkit import Client
+from ldpkit.blackbox.exact import exact_client, replay
 from ldpkit.cli import main
-from ldpkit.mechanisms import Client
-from ldpkit.replay import exact_client, replay
 
 
 def found(client, inputs=(0, 1), **more):

@@ -8,8 +8,9 @@ import pytest
 from laws import P_MIN, binomial_p, rng
 from speller import Speller, Spelt, Word
 
+from ldpkit import audit
 from ldpkit.attacks import ATTACKS, Guess
-from ldpkit.auditors import audit, expected
+from ldpkit.auditors import expected
 from ldpkit.mechanisms import HR, FrequencyOracle, LocalRandomizer, Repeated
 from ldpkit.reports import ReportType
 

@@ -11,8 +11,8 @@ import pytest
 from ldpkit import Client, audit
 from ldpkit.auditors import audit_kv, audit_shuffle
 from ldpkit.auditors.report_html import page
+from ldpkit.blackbox.sequential import SequentialAudit, SequentialResult
 from ldpkit.mechanisms import GRR, PCKVUE, make
-from ldpkit.sequential import SequentialAudit, SequentialResult
 
 SCHEMA = json.loads(resources.files("ldpkit.auditors").joinpath("result.schema.json").read_text())
 ONE = audit(GRR(4, 1.0), trials=1000)

@@ -13,12 +13,12 @@ import scipy
 from edges import at_the_edge, changed, mean_factor
 from entry_clients import CORRECT
 
-from ldpkit.auditors import audit
-from ldpkit.mechanisms import CMS, GRR, HM, PM, RAPPOR, SHE, SS, SUE, Client, Repeated
-from ldpkit.reports.anything import rows
-from ldpkit.sequential import Counts, Scores, Screen, read
-from ldpkit.sequential.models import fitted, likely
-from ldpkit.sequential.result import WEIGHED
+from ldpkit import Client, audit
+from ldpkit.blackbox.clients.anything import rows
+from ldpkit.blackbox.sequential import Counts, Scores, Screen, read
+from ldpkit.blackbox.sequential.models import fitted, likely
+from ldpkit.blackbox.sequential.result import WEIGHED
+from ldpkit.mechanisms import CMS, GRR, HM, PM, RAPPOR, SHE, SS, SUE, Repeated
 
 GRID = np.arange(0, 2.01, 0.1)
 CLAIM = 10  # place of 1.0

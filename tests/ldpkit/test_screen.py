@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from trees import tree
 
-from ldpkit.sequential import counts as counting
-from ldpkit.sequential import read, tallies
-from ldpkit.sequential.counts import Counts
-from ldpkit.sequential.tallies import MOST, promise, stake
+from ldpkit.blackbox.sequential import counts as counting
+from ldpkit.blackbox.sequential import read, tallies
+from ldpkit.blackbox.sequential.counts import Counts
+from ldpkit.blackbox.sequential.tallies import MOST, promise, stake
 
 SMALL = 1 << 12
 NO_SIDE = np.zeros(2, np.int64)

@@ -14,13 +14,15 @@ import pytest
 from laws import P_MIN
 from scipy import stats
 
-from ldpkit import audit, betting, jit
+from ldpkit import Client, audit, jit
 from ldpkit.auditors.report_html import facts
-from ldpkit.curve import gdp
-from ldpkit.mechanisms import GRR, OUE, PCKVUE, Client, KeyValues, recorded
-from ldpkit.sequential import Declared, SequentialAudit
-from ldpkit.sequential.events import Tracks
-from ldpkit.sequential.players import Wealth, grid
+from ldpkit.blackbox import betting
+from ldpkit.blackbox.clients import recorded
+from ldpkit.blackbox.curve import gdp
+from ldpkit.blackbox.sequential import Declared, SequentialAudit
+from ldpkit.blackbox.sequential.events import Tracks
+from ldpkit.blackbox.sequential.players import Wealth, grid
+from ldpkit.mechanisms import GRR, OUE, PCKVUE, KeyValues
 from ldpkit.stats import down
 
 ALPHA = 0.01

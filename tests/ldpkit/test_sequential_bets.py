@@ -10,8 +10,8 @@ import scipy
 from edges import at_the_edge, every_round
 from entry_clients import CLEAR, CORRECT, rarely, shares
 
-from ldpkit.sequential import Screen, read, screen
-from ldpkit.sequential.screen import PRIOR, STRATEGIES, Stakes, play
+from ldpkit.blackbox.sequential import Screen, read, screen
+from ldpkit.blackbox.sequential.screen import PRIOR, STRATEGIES, Stakes, play
 
 GOAL = math.log(100)
 

@@ -12,10 +12,10 @@ import pytest
 from processes import interrupted, started, until
 
 from ldpkit.auditors.report_html import page
+from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.cli import main
 from ldpkit.digests import digest
 from ldpkit.mechanisms import GRR
-from ldpkit.sequential import SequentialAudit
 from ldpkit.stats import down, epsilon_buehler
 
 SCRIPT = Path(sys.executable).parent / "ldpkit"

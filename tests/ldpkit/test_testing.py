@@ -13,13 +13,13 @@ import pytest
 from laws import DELTA
 from speller import Speller, Spelt
 
+from ldpkit import Client, audit
 from ldpkit import mechanisms as lib
 from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.attacks.base import able
-from ldpkit.auditors import audit
 from ldpkit.beyond.numeric import Interval
 from ldpkit.beyond.sketch import CountMeanSketch
-from ldpkit.mechanisms import GRR, MECHANISMS, OUE, SHE, Client, FaultyUE, Repeated, make, takes
+from ldpkit.mechanisms import GRR, MECHANISMS, OUE, SHE, FaultyUE, Repeated, make, takes
 from ldpkit.mechanisms.base import Domain, Epsilon, FrequencyOracle, SupportOracle
 from ldpkit.mechanisms.unary import UnaryEncoding
 from ldpkit.reports import HASH_REPORT, IndependentBits

@@ -9,11 +9,11 @@ import sys
 import numpy as np
 import pytest
 
-from ldpkit import audit, stats
+from ldpkit import Client, audit, stats
 from ldpkit.attacks.gradient import dummy
 from ldpkit.auditors import Audit, audit_gradient, audit_kv, audit_shuffle, audits, rad_result
 from ldpkit.auditors.result import STATUSES, AuditResult, too_few
-from ldpkit.mechanisms import AGRR, GRR, LDPSGD, OUE, PCKVUE, Client, FaultyUE
+from ldpkit.mechanisms import AGRR, GRR, LDPSGD, OUE, PCKVUE, FaultyUE
 
 CLIENTS = """
 import numpy as np

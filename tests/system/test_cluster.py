@@ -218,7 +218,7 @@ def test_a_sweep_takes_clients_and_pairs_and_knows_them_edited(here):
     assert done.returncode == 2 and "parameter of a client must be one of k, report" in done.stderr
 
 
-OWN = "ldpkit.mechanisms.client"
+OWN = "ldpkit.blackbox.clients.client"
 
 
 @pytest.mark.parametrize("mechanism, values, allow, asked", [

@@ -171,7 +171,7 @@ def test_a_caller_in_python_handles_interrupts_itself():
 
 
 def test_a_client_in_the_process_of_its_audit_cannot_catch_an_interrupt():
-    code = "import contextlib, signal\nfrom ldpkit import audit\nfrom ldpkit.mechanisms import Client\n"
+    code = "import contextlib, signal\nfrom ldpkit import audit\nfrom ldpkit import Client\n"
     code += "def catching(value):\n with contextlib.suppress(KeyboardInterrupt):\n"
     code += "  signal.raise_signal(signal.SIGINT)\n return value\n"
     code += "audit(Client(catching, 3, 'value', 1.0), 'tight', trials=300)\nprint('not heard')"
@@ -273,8 +273,8 @@ def test_workers_hear_no_interrupt_while_they_start(tmp_path):
 ENDLESS = """
 import sys
 from pathlib import Path
-from ldpkit.mechanisms import Client
-from ldpkit.mechanisms.client import SeparateClient
+from ldpkit import Client
+from ldpkit.blackbox.clients.client import SeparateClient
 from ldpkit.sweep import sweep
 
 def cell(x, seed):

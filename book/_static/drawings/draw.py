@@ -14,8 +14,8 @@ import scipy
 
 from ldpkit import Client, stats
 from ldpkit.attacks import Guess, TwoValueTest
+from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.mechanisms import GRR, SUE, FaultyUE, make
-from ldpkit.sequential import SequentialAudit
 
 HERE = Path(__file__).parent
 STYLE = """<style>

@@ -37,8 +37,8 @@ def warm() -> None:
 
     from ldpkit import cli, sweep
     from ldpkit.auditors import Audit
+    from ldpkit.blackbox.sequential import SequentialAudit, loop
     from ldpkit.mechanisms import GRR
-    from ldpkit.sequential import SequentialAudit, loop
 
     cli.commands()
     given = {"mechanism": "GRR", "k": 5, "epsilon": 1, "attack": "tight", "trials": 300}

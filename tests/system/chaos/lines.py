@@ -203,11 +203,11 @@ def run(seed: int, n: int, folder: Path, told: bool = False) -> list[dict[str, o
     """Run `n` hostile command lines; `told`, print how many ended with which status."""
     from ldpbook import paths
     from ldpkit import cli
-    from ldpkit.cli import audit as audits
+    from ldpkit.cli import tables
 
     warm()
     # which `cache --clear` may clear
-    paths.STORE, audits.CACHE = folder / "store", folder / "cache"
+    paths.STORE, tables.CACHE = folder / "store", folder / "cache"
     os.environ |= {"LDPKIT_DATA_URL": "http://127.0.0.1:9", "LDPKIT_DATA": str(folder / "data"),
                    "OPENBLAS_NUM_THREADS": "1", "HOME": str(folder)}  # fmt: skip
     commands = cli.commands().commands

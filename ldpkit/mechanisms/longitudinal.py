@@ -9,8 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from .. import checks
-from ..exact import binomial, count_losses, count_wins, mean_fraction, mean_reciprocal
-from ..mechanisms.base import (
+from ..guess_success import binomial, count_losses, count_wins, mean_fraction, mean_reciprocal
+from ..reports import IndependentBits, ReportType, Response, Rounds
+from ..reports.base import log_ratio, pick, shaped, won
+from ..types import Array, ArrayLike, Input, Numbers, Pair, Rates, Reports, Rng
+from .base import (
     MAX_ROUNDS,
     MIN_EPSILON,
     Domain,
@@ -21,11 +24,8 @@ from ..mechanisms.base import (
     support_estimate,
     support_variance,
 )
-from ..mechanisms.grr import GRR, respond, response_rates
-from ..mechanisms.unary import OUE, SUE
-from ..reports import IndependentBits, ReportType, Response, Rounds
-from ..reports.base import log_ratio, pick, shaped, won
-from ..types import Array, ArrayLike, Input, Numbers, Pair, Rates, Reports, Rng
+from .grr import GRR, respond, response_rates
+from .unary import OUE, SUE
 
 __all__ = ["Chained", "BucketFlip", "ChainedResponse", "ChainedBits", "Buckets"]
 

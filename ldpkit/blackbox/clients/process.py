@@ -22,35 +22,19 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import IO, Any, NoReturn
 
-from .. import checks, progress
-from ..executors import end, launch
-from ..reports.anything import parsed
+from ... import checks, progress
+from ...executors import end, launch
+from ...mechanisms.base import ClientError, NoClientError
+from .anything import parsed
 
-__all__ = ["ClientError", "NoClientError", "Process", "Program"]
+__all__ = ["Process", "Program"]
 
-_START = "from ldpkit.mechanisms.process import serve; serve(sys.argv[1], *map(int, sys.argv[2:]))"
+_START = (
+    "from ldpkit.blackbox.clients.process import serve; serve(sys.argv[1], *map(int, sys.argv[2:]))"
+)
 _MOST_CALLS = 256  # at the same time
 _NUMBER = 8  # bytes of the number of reports that were begun
 _OFTEN = 0.1  # seconds between two looks at the number of reports that were begun
-
-
-class ClientError(ValueError):
-    """The client under audit failed, or returned something that is not a report.
-
-    Attributes
-    ----------
-    said : str
-        The message without the input, which the client has not sent; empty if it holds none.
-    """
-
-    said = ""
-
-    def __str__(self) -> str:  # much of it is text of the client
-        return "\n".join(map(progress.shown, super().__str__().split("\n")))
-
-
-class NoClientError(ClientError):
-    """The client cannot be started, or ended although it was still needed."""
 
 
 class Process:

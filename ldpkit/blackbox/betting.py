@@ -29,10 +29,10 @@ from typing import Annotated
 import numpy as np
 import scipy
 
-from . import checks
-from .jit import kernel
-from .stats import Delta
-from .types import Array, Numbers, Rates
+from .. import checks
+from ..jit import kernel
+from ..stats import Delta
+from ..types import Array, Numbers, Rates
 
 __all__ = ["linear", "linear_growth", "joint", "joint_growth", "soft", "STAKES"]
 

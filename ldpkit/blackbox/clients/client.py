@@ -4,30 +4,28 @@ audited."""
 import copy
 import functools
 import hashlib
-import importlib
 import inspect
 import math
-import operator
 import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
-from .. import checks, digests
-from ..progress import count_begun
-from ..reports import Anything, Bits, ReportType, Subset, Value
-from ..types import Array, ArrayLike, Input, Reports, Rng, Row, Word
-from .base import MAX_DOMAIN, LocalRandomizer
-from .process import ClientError, NoClientError, Process, Program
+from ... import checks, digests
+from ...mechanisms.base import MAX_DOMAIN, ClientError, LocalRandomizer, NoClientError
+from ...progress import count_begun
+from ...reports import Bits, ReportType, Subset, Value
+from ...types import Array, ArrayLike, Input, Reports, Rng, Row, Word
+from . import seeds
+from .anything import Anything
+from .process import Process, Program
 
-__all__ = [
-    "Client", "SeparateClient", "digest", "identity", "load", "named", "restarted", "restarts",
-]  # fmt: skip
+__all__ = ["Client", "SeparateClient", "identity"]
 
 
 FORMS: dict[str, Callable[[int], ReportType]] = {
@@ -38,48 +36,6 @@ FORMS: dict[str, Callable[[int], ReportType]] = {
 
 ON_ERROR = ("stop", "report")
 """Names of the two ways to treat an error of a client, see `Client`."""
-
-
-def load(path: str) -> Callable[..., Reports]:
-    """Import ``"module:function"`` and return the function.
-
-    Raises
-    ------
-    ClientError
-        If the text has another form, or the module or the function cannot be imported.
-    """
-    module, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
-    checks.need(
-        module and name, f"client must be given as module:function, got {path!r}", ClientError
-    )
-    stem = PurePath(module).stem
-    checks.need(
-        not module.endswith(".py") and "/" not in module,
-        f"client must be given as module:function, not by a path, got {path!r}: for f in the file"
-        f" {stem}.py of this folder, {stem}:f",
-        ClientError,
-    )
-    try:
-        function: Any = operator.attrgetter(name)(importlib.import_module(module))
-    except (Exception, SystemExit) as error:  # importing foreign code can raise anything
-        raise ClientError(
-            f"client {path!r} cannot be imported: {type(error).__name__}: {error}"
-        ) from error
-    checks.need(
-        callable(function),
-        f"client {path!r} is not callable but a {type(function).__name__}",
-        ClientError,
-    )
-    return function
-
-
-def named(path: str, **parameters: Word) -> "Client":
-    """Return the client ``"module:function"``, whose name is this text; `parameters` are the other
-    fields of `Client`."""
-    wanted = [field.name for field in fields(Client) if field.name not in ("function", "name")]
-    for name in parameters:
-        checks.one_of("parameter of a client", name, wanted)
-    return Client(load(path), name=path, **parameters)
 
 
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")  # in a repr; it differs from process to process
@@ -102,7 +58,7 @@ class Client(LocalRandomizer):
     report : {"value", "bits", "subset", "any"}
         Report type: one integer, k bits, a collection of distinct values, or anything that JSON can
         write. The order of a collection is kept, but a ``set`` has no order and is sorted. For
-        ``"any"`` see `ldpkit.reports.anything.plain`.
+        ``"any"`` see `ldpkit.blackbox.clients.anything.plain`.
     epsilon, delta : float
         The guarantee that the client claims. An epsilon of 0 claims that reports do not depend on
         the input at all, as for one share of a secret.
@@ -148,6 +104,15 @@ class Client(LocalRandomizer):
         checks.need(
             callable(self.function), f"client must be callable, got {self.function!r}", ClientError
         )
+
+    @classmethod
+    def imported(cls, path: str, **parameters: Word) -> "Client":
+        """Return the client ``"module:function"``, whose name is this text; `parameters` are the
+        other fields."""
+        wanted = [field.name for field in fields(Client) if field.name not in ("function", "name")]
+        for name in parameters:
+            checks.one_of("parameter of a client", name, wanted)
+        return Client(digests.load(path, ClientError), name=path, **parameters)
 
     @property
     def report_type(self) -> ReportType:
@@ -238,6 +203,18 @@ class Client(LocalRandomizer):
         except Exception:  # it cannot be pickled, or not be found there
             return None
         return there(Client.perturb, values, np.random.default_rng(seed))
+
+    @property
+    def restarts(self) -> int:
+        return max(0, self.function.starts - 1) if isinstance(self.function, Program) else 0
+
+    @property
+    def digest(self) -> str:
+        """Digest of the code, program or files of the client."""
+        return digests.digest(self.origin())[:16]
+
+    def known_seed(self, inputs: Sequence[int], goal: float) -> tuple[float, seeds.Seed | None]:
+        return seeds.known_seed(self, inputs, goal)
 
     def origin(self, known: Row | None = None) -> Row:
         """Return what identifies the code behind the client, see `identity`: arguments and object
@@ -347,7 +324,7 @@ class SeparateClient(Client):
         ClientError
             If the client cannot be imported.
         """
-        make = functools.partial(named, path, **fields)
+        make = functools.partial(Client.imported, path, **fields)
         return cls(Process(f"client {path}", make, threads), name=path, **fields)
 
     @functools.cached_property
@@ -370,24 +347,7 @@ def _perturb(client: Client, values: ArrayLike, rng: Rng) -> tuple[Array, Any]:
     return client.perturb(values, rng), rng.bit_generator.state
 
 
-def restarts(mechanism: Any) -> int:
-    """Return how often the program of a client was started again; 0 for other mechanisms."""
-    function = getattr(mechanism, "function", None)
-    return max(0, function.starts - 1) if isinstance(function, Program) else 0
-
-
-def restarted(times: int) -> str:
-    """Return a sentence that states how often a program was started again, if it was."""
-    many = "once" if times == 1 else f"{times:,} times"
-    return f"The program ended and was restarted {many}." if times else ""
-
-
 # --- identity -------------------------------------------------------------------------------------
-
-
-def digest(mechanism: Any) -> str:
-    """Return a digest of the code, program or files of a client; empty for other mechanisms."""
-    return digests.digest(mechanism.origin())[:16] if isinstance(mechanism, Client) else ""
 
 
 def identity(mechanism: Any, known: Row | None = None) -> Row:

@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
-from ..auditors.base import makeable
-from ..auditors.independence import Seed, known_seed
-from ..auditors.result import Row, finite
-from ..mechanisms import Client, Program
-from ..mechanisms.base import distribution_known
-from ..mechanisms.client import identity, restarts
-from ..mechanisms.recordings import Recordings
-from ..progress import Progress
-from ..reports.anything import rows
-from ..reports.base import picked
-from ..rng import generator
-from ..stats import down
-from ..types import Array, Rates, Reports, Rng
+from ... import checks
+from ...auditors.base import makeable
+from ...auditors.result import Row, finite
+from ...mechanisms.base import distribution_known
+from ...progress import Progress
+from ...reports.base import picked
+from ...rng import generator
+from ...stats import down
+from ...types import Array, Rates, Reports, Rng
+from ..clients import Client, Program
+from ..clients.anything import rows
+from ..clients.client import identity
+from ..clients.recordings import Recordings
+from ..clients.seeds import Seed
 from .columns import read
 from .events import IDLE, SHARE, Accepted, Declared, Event, Source, Tracks, happened
 from .players import Kept, Wealth, grid
@@ -175,14 +175,14 @@ class Run(Kept):
         audit, begun = self.audit, time.perf_counter()
         trials = audit.trials if trials is None else trials
         watched, before = not self.wealth.refuted, self.seconds
-        restarted = self.restarts - restarts(self.mechanism)
+        restarted = self.restarts - self.mechanism.restarts
         budget, size = trials * self.cycle, len(audit.inputs) // self.cycle
         recordings = self.mechanism if isinstance(self.mechanism, Recordings) else None
         if recordings:
             recordings.seek(self.rounds)
         if self.program and not self.rounds and watched:
             goal = self.wealth.goal - math.log(SHARE)
-            won, self.seeded = known_seed(self.mechanism, audit.inputs, goal)
+            won, self.seeded = self.mechanism.known_seed(audit.inputs, goal)
             if won >= goal:
                 self.wealth.refute(won + math.log(SHARE))
         self.stopped = self._why(budget, watched) or ("not valid" if self.seeded else "")
@@ -193,7 +193,7 @@ class Run(Kept):
             while not self.stopped:
                 used = self._piece(budget - self.rounds, watched)
                 self.seconds = before + time.perf_counter() - begun
-                self.restarts = restarted + restarts(self.mechanism)
+                self.restarts = restarted + self.mechanism.restarts
                 if not used:
                     self.stopped = recordings.ending if recordings else "no more reports"
                     return
@@ -279,7 +279,7 @@ class Run(Kept):
         return chosen[:, None], reports
 
     def _observe(self, chosen: Array, reports: Any, rng: np.random.Generator) -> Array:
-        """Return the symbol of every round on every track; `ldpkit.betting` defines symbols."""
+        """Return the symbol (see `ldpkit.blackbox.betting`) of every round on every track."""
         n = len(chosen)
         symbols = np.full((len(self.events), n), IDLE, np.uint8)
         for track, (event, i, j) in enumerate(self.audit.tracks):

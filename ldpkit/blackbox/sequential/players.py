@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
-from ..types import Array
+from ... import checks
+from ...types import Array
 
 __all__ = ["SHARES", "Kept", "Player", "Wealth", "grid"]
 
@@ -260,8 +260,7 @@ class Wealth(Kept):
         Claimed epsilon; infinite if none is claimed.
     alpha : float
     players : sequence of (float, player)
-        The players, `Tracks`, `ldpkit.sequential.Screen` or `ldpkit.sequential.Scores`, each with
-        its share of the stake.
+        The players, `Tracks`, `Screen` or `Scores`, each with its share of the stake.
     values : float array (g,)
         Values of the claims to bet against, such as a `grid`.
 

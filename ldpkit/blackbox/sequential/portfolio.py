@@ -24,8 +24,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...types import Array, Row
 from ..curve import Curve
-from ..types import Array, Row
 from .counts import Counts
 from .players import SHARES
 from .scores import Scores

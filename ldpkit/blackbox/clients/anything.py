@@ -3,17 +3,17 @@
 import itertools
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Sized
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..types import Array
-from .base import ReportType
+from ... import checks
+from ...reports.base import ReportType
+from ...types import Array
 
-__all__ = ["Anything", "parsed", "plain", "repeated", "rows"]
+__all__ = ["Anything", "parsed", "plain", "rows"]
 
 _DEEPEST, _MUST = 64, "report must be "
 
@@ -100,15 +100,10 @@ def parsed(text: str) -> Any:
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    twice = repeated(name for name, _ in pairs)
+    twice = checks.repeated(name for name, _ in pairs)
     if twice is not None:
         raise ValueError(f"key {twice!r} is given twice")
     return dict(pairs)
-
-
-def repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that occurs more than once, ``None`` if all names differ."""
-    return next((name for name, times in Counter(names).items() if times > 1), None)
 
 
 def _at(where: str) -> str:

@@ -14,12 +14,13 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import betting, checks
-from ..attacks import Attack
-from ..auditors.result import in_the_clear
-from ..jit import kernel
-from ..mechanisms import LocalRandomizer
-from ..types import Array, Pair, Rates, Reports, Rng
+from ... import checks
+from ...attacks import Attack
+from ...auditors.result import in_the_clear
+from ...jit import kernel
+from ...mechanisms import LocalRandomizer
+from ...types import Array, Pair, Rates, Reports, Rng
+from .. import betting
 from . import tallies
 from .columns import read
 from .players import SHARES, Player
@@ -164,7 +165,7 @@ class Entry(Event):
     words : str
         The event in words.
     kind : int
-        Type of the event, a constant of `ldpkit.sequential.tallies`.
+        Type of the event, a constant of `ldpkit.blackbox.sequential.tallies`.
     paths : tuple of int
         The key of a category; the hashes of both paths of a couple; otherwise the hash of the path.
     value : float
@@ -250,7 +251,7 @@ class Tracks(Player):
     Attributes
     ----------
     counts : int array (tracks, 5)
-        How often each symbol was seen, see `ldpkit.betting`; the fifth is `IDLE`.
+        How often each symbol was seen, see `ldpkit.blackbox.betting`; the fifth is `IDLE`.
     believed : float array (tracks, 2)
         The rates of every track that the bets assume; NaN if they assume none.
     """

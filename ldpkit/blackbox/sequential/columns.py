@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from ..reports.anything import plain, rows
-from ..types import Array
+from ...types import Array
+from ..clients.anything import plain, rows
 from .records import (
     COUPLE,
     COUPLED,
@@ -68,7 +68,7 @@ def read(reports: Iterable[Any], first: int = 0, named: bool = False, size: int 
     Parameters
     ----------
     reports : sequence
-        As `ldpkit.reports.anything.plain` returns them, or an array.
+        As `ldpkit.blackbox.clients.anything.plain` returns them, or an array.
     first : int
         Number of the first report. Reports with many numbers show their last digits only in some
         rounds, which this number decides. It must therefore not depend on the input.

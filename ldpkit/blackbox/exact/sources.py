@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..types import Array
+from ...types import Array
 
 __all__ = ["Stop", "Tape", "replaced"]
 

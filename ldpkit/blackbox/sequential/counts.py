@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..types import Array
+from ...types import Array
 from .columns import read
 from .events import Entry
 from .records import INTEGER, TRUTH, TYPES, Records
-from .tallies import (  # fmt: skip
+from .tallies import (
     AGREE,
     CATEGORY,
     DIFFER,

@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 import threadpoolctl
 
-from ..types import Array
+from ...types import Array
 
 __all__ = ["Odds", "fitted", "likely"]
 

@@ -15,19 +15,22 @@ statistical framework for differential privacy", 2010.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from . import checks
-from .stats import Delta
-from .types import Array, Numbers, Rates, Row, Word
+from .. import checks
+from ..stats import Delta
+from ..types import Array, Numbers, Pair, Rates, Row, Word
+
+if TYPE_CHECKING:
+    from ..beyond.finite import FiniteMechanism
 
 __all__ = [
     "Curve", "CURVES", "approx", "gdp", "gdp_delta", "grr", "laplace", "laws", "lines", "make",
-    "oue", "points",
+    "of", "oue", "points",
 ]  # fmt: skip
 
 _UP = 1e-12  # every delta is rounded up by so much, because rounding must not make a claim stronger
@@ -262,6 +265,12 @@ def laws(p0: ArrayLike, p1: ArrayLike, *, both: bool = True) -> Curve:
             abs(law.sum() - 1) <= _NEAR, f"{name} must have the sum 1, got {law.sum():.12g}"
         )
     return _laws("laws", {}, p0, p1, both)
+
+
+def of(mechanism: "FiniteMechanism", pair: Pair | None = None) -> Curve:
+    """The exact curve of two values of a mechanism with finitely many reports, by default of the
+    worst pair."""
+    return laws(*mechanism.report_type.laws[list(mechanism.pair(pair))[::-1]])
 
 
 def _laws(kind: str, parameters: Row, p0: Array, p1: Array, both: bool = True) -> Curve:

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..jit import kernel
-from ..types import Array
+from ...jit import kernel
+from ...types import Array
 
 __all__ = [
     "COUPLE", "COUPLED", "FINE", "INTEGER", "REAL", "TRUTH", "ODD", "NONE", "ROOT", "TYPES",

@@ -1,6 +1,7 @@
-"""Sequential audits: ``ldpkit audit --until-sure``, ``resume``, ``plan`` and ``bound``."""
+"""The commands ``ldpkit audit``, ``resume``, ``plan``, ``bound`` and ``exact``."""
 
 import contextlib
+import functools
 import json
 import math
 import re
@@ -12,30 +13,33 @@ from typing import Any
 
 import click
 
-from .. import __version__, attacks, betting, checks, stats
+from .. import __version__, attacks, checks, stats
+from ..auditors import Audit
 from ..auditors.report_html import OPENING, page
 from ..auditors.result import PairResult, Row
-from ..digests import digest, replace, replaceable
-from ..jit import waiting
-from ..mechanisms import Client
-from ..sequential import SequentialAudit
-from ..sequential.loop import Run
-from ..stats import epsilon_buehler
-from .options import (
+from ..cli.options import (
+    FAILED,
     as_json,
-    claims,
     cli,
     conclude,
-    curve_of,
     integer,
     mechanism_of,
     mechanism_options,
+    number,
     options,
     strict,
-    target_of,
     together,
     write,
 )
+from ..digests import digest, replace, replaceable
+from ..jit import waiting
+from . import betting
+from .clients import Client
+from .clients.client import SeparateClient
+from .exact import ExactResult, exact_client
+from .options import anything, claims, curve_of, listed, target_of
+from .sequential import SequentialAudit
+from .sequential.loop import Run
 
 _PAIRS = 12  # most inputs with --all-pairs, because more would share too little wealth
 _OPENING = '{"ldpkit": '
@@ -184,6 +188,76 @@ def _repeat(words: Row, *flags: str) -> str:
 
 
 @cli.command()
+@anything
+@click.option(
+    "--attack",
+    multiple=True,
+    help=f"One of {', '.join(attacks.ATTACKS)}, or learned (may be repeated).  [default: guess]",
+)
+@click.option(
+    "--pair",
+    type=number,
+    nargs=2,
+    multiple=True,
+    help="The two audited inputs (may be repeated).  [default: those furthest apart]",
+)
+@options(Audit, only=("trials", "alpha", "faithful", "threads"))
+@options(Audit.run)
+@bets
+@strict
+@as_json
+def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: Any) -> int:
+    """Audit a mechanism, or any client, with a distinguishability attack.
+
+    Every attack audits both directions of every pair, and alpha is divided among these questions.
+    With --until-sure they share one wealth. Without --report and --attack, a --client, --command or
+    --recordings is audited until sure: the audit learns from reports of any form and compares all
+    inputs.
+    """
+    names, pairs = list(words["attack"]) or ["guess"], words["pair"] or (None,)
+    checks.need(
+        len(set(names)) == len(names) and len(set(pairs)) == len(pairs),
+        "--attack and --pair may be repeated, but not with the same value twice",
+    )
+    if not (words["mechanism"] or words["report"] or words["attack"]):
+        words |= {"report": "any", "attack": (attacks.Learned.name,)}
+        until_sure = True  # nothing is known about the reports, so the audit learns
+    if until_sure:
+        checks.need(threads == 1, f"--threads do not speed up --until-sure, got {threads}")
+        return sure(words, as_json, strict)
+    refuse(words)
+    checks.need(not words["recordings"], "--recordings need --until-sure")
+    checks.need(
+        len(names) * len(pairs) == 1 or not words["html"],
+        "--html shows one result: give one --attack and one --pair",
+    )
+    writable(words)
+    target, inputs, delta = target_of(words, threads)
+    checks.need(
+        inputs is None,
+        "--inputs name those of a client with --report any; a mechanism takes --pair",
+    )
+    planned = [
+        Audit(
+            target,
+            names,
+            trials=words["trials"],
+            alpha=words["alpha"],
+            delta=delta,
+            faithful=words["faithful"],
+            pair=pair,
+            questions=len(pairs) * len(names),
+            threads=threads,
+        )
+        for pair in pairs
+    ]
+    results = [result for plan in planned for result in plan.run(words["seed"])]
+    status = conclude(results, as_json, strict)
+    show(results[0], words)
+    return status
+
+
+@cli.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--client", metavar="MODULE:FUNCTION", help="The client of the audit.")
 @click.option("--command", metavar="PROGRAM", help="The program of the audit.")
@@ -298,37 +372,42 @@ def plan(
 
 
 @cli.command()
-@options(
-    epsilon_buehler,
-    tp={"help": "Reports of the first input with the event."},
-    fp={"help": "Reports of the second with the event."},
-    trials={"flag": "--n", "help": "Reports of each input."},
-    alpha={"required": False, "default": 0.01, "show_default": True, "help": "Significance."},
-    delta={"help": "Delta of the claim."},
-)
+@click.option("--client", required=True, metavar="MODULE:FUNCTION",
+              help="An importable client f(values, rng) or f(value).")  # fmt: skip
+@click.option("--inputs", required=True, metavar="JSON", help="List of inputs of any type.")
+@click.option("--epsilon", type=float, required=True, help="The claim.")
+@click.option("--delta", type=float, default=0.0, show_default=True, help="Delta of the claim.")
+@options(exact_client, only=("ways", "tapes"))
 @as_json
-def bound(tp: int, fp: int, trials: int, alpha: float, delta: float, as_json: bool) -> int:
-    """Bound epsilon by counts of your own, if event and n were chosen before the reports."""
-    n, tail = checks.integer("n", trials, 1), stats.tail_mass(alpha, "valid")
-    lower = max(0.0, float(stats.epsilon_lower(tp, fp, n, delta, tail=tail)))
-    low, high = stats.clopper_pearson(tp, n, tail)[0], stats.clopper_pearson(fp, n, tail)[1]
-    # the choice of the bound does not depend on the counts
-    able = n <= stats.MOST_TRIALS and alpha >= stats.LEAST_ALPHA
-    sharper = epsilon_buehler(tp, fp, n, alpha, delta) if able else None
-    level, best = stats.confidence(alpha, share=False), lower if sharper is None else sharper
-    row = {"tp": tp, "fp": fp, "n": n, "alpha": alpha, "delta": delta, "tpr_low": float(low),
-           "fpr_high": float(high), "lower": lower, "sharper": sharper}  # fmt: skip
-    lines = [
-        ("counts", f"{tp:,} and {fp:,} of {n:,}"),
-        ("rates", f"first at least {low:.6g}, second at most {high:.6g}"),
-        (
-            "lower",
-            f"{stats.down(lower, 6)} at level {level}, delta = {delta:g}, from two intervals",
-        ),
-    ]
-    if sharper is not None:
-        lines.append(
-            ("sharper", f"{stats.down(sharper, 6)} at the same level, from both counts together")
+def exact(client: str, inputs: str, as_json: bool, ways: int, tapes: int, **claim: Any) -> int:
+    """Compute the exact loss of a client by running every way through its code.
+
+    Exit status: 0 if the exact loss keeps the claim. 1 if it exceeds the claim by more than 1e-9. 2
+    if the input is invalid. 4 if the distribution cannot be computed, so that an audit of reports
+    is next.
+    """
+
+    def start() -> ExactResult:
+        separate = SeparateClient.of(client, values=listed(inputs), report="any", **claim)
+        return separate.function(functools.partial(exact_client, ways=ways, tapes=tapes))
+
+    result = start()
+    # a client with a secret that it drew at its start seems to draw no coins
+    undrawn = result.status == "violation" and min(map(len, result.ways)) == 1
+    if undrawn and any(start().ways != result.ways for _ in range(10)):
+        result = result._replace(
+            reason="another start of the client has another distribution", ways=(), findings=[]
         )
-    verdict = f"With {stats.confidence(alpha)} confidence epsilon is at least {stats.down(best)}."
-    return write(row, lines, verdict, as_json)
+    lines = [
+        ("client", client),
+        ("claim", f"epsilon = {result.epsilon:g}, delta = {result.delta:g}"),
+        (
+            "ways",
+            f"{sum(map(len, result.ways)):,} for {len(result.inputs)} inputs, in"
+            f" {result.seconds:.2f} s",
+        ),
+        *(("for", text.removeprefix("for ")) for text in result.leading()),
+        *result.findings,
+    ]
+    write(result.row(), lines, result.verdict, as_json)
+    return {"none found": 0, "violation": 1, "not exact": FAILED}[result.status]

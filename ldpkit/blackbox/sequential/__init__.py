@@ -3,8 +3,8 @@
 An audit may be stopped and continued at any time. The guarantee holds at all times together:
 `lower` ever exceeds the true epsilon with probability at most alpha, unless a true claim is
 refuted, which also happens with probability at most alpha. Therefore no correction is needed for
-how often you look, and the number of reports need not be known beforehand. `ldpkit.betting` has the
-proof.
+how often you look, and the number of reports need not be known beforehand.
+`ldpkit.blackbox.betting` has the proof.
 
 The audit tests the claim for each report, given all reports before. A client that remembers its
 reports is therefore refuted if later reports reveal earlier ones, even if its first reports keep
@@ -25,11 +25,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .. import attacks, checks, stats
-from ..auditors.base import PairAudit
-from ..auditors.result import Row
+from ... import attacks, checks, stats
+from ...auditors.base import PairAudit
+from ...auditors.result import Row
+from ...mechanisms import LocalRandomizer
+from ..clients import Client
 from ..curve import Curve, approx, gdp
-from ..mechanisms import Client, LocalRandomizer
 from .columns import read
 from .counts import Counts
 from .events import Accepted, Declared, Entry, Event, Source
@@ -62,7 +63,7 @@ class SequentialAudit(PairAudit):
     mechanism : LocalRandomizer, such as a Client, or a Source
         The audited mechanism, which states the claim.
     attack : str, attack or event, or several
-        As in `Audit`, or an `ldpkit.sequential.Event`. All of them share one wealth.
+        As in `Audit`, or an `ldpkit.blackbox.sequential.Event`. All of them share one wealth.
     trials : int
         Largest number of reports per input.
     alpha : float
@@ -80,7 +81,7 @@ class SequentialAudit(PairAudit):
         mixture of the others. Any other attack bets on every ordered pair. If neither `inputs` nor
         `pair` is given, an attack that learns compares all inputs of a client, or `MOST` of them
         that are spread evenly.
-    curve : ldpkit.curve.Curve, optional
+    curve : ldpkit.blackbox.curve.Curve, optional
         A claim that is a trade-off curve. It is bet against instead of the claim that the mechanism
         states, and every attack has to learn. The claim (epsilon, delta) of the audit is then one
         that follows from the curve, see `Curve.implied`.
@@ -172,9 +173,9 @@ class SequentialAudit(PairAudit):
     def curves(self) -> list[Curve]:
         """The curves to bet against, if the claim is one.
 
-        If the claim is that of `ldpkit.curve.gdp`, they are a grid of mu in ascending order. Any
-        other claim is bet against alone. If there is a `band`, a claim that nothing refutes ends
-        this part. The claims with each epsilon of the band and all of `DELTAS` follow.
+        If the claim is that of `ldpkit.blackbox.curve.gdp`, they are a grid of mu in ascending
+        order. Any other claim is bet against alone. If there is a `band`, a claim that nothing
+        refutes ends this part. The claims with each epsilon of the band and all of `DELTAS` follow.
         """
         curve: Any = self.curve
         family = [curve]

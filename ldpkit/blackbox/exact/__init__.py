@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import checks
-from ..mechanisms import Client
-from ..reports.anything import plain
-from ..types import Input, Row
+from ... import checks
+from ...types import Input, Row
+from ..clients import Client
+from ..clients.anything import plain
 from .forks import MOVED, Tree
 from .sources import Stop, Tape, replaced
 
@@ -336,8 +336,8 @@ def _loss(curve: list[tuple[str, float, float]], delta: float) -> tuple[float, s
     """Return the least epsilon at delta, and the report with which its event ends.
 
     The event of the reports with the largest ratios is the strongest one for some number of them.
-    A claim of `ldpkit.curve` would not do: it rounds every delta up, so that no epsilon is left
-    for a delta of 0.
+    A claim of `ldpkit.blackbox.curve` would not do: it rounds every delta up, so that no epsilon is
+    left for a delta of 0.
     """
     best, p, q = (-math.inf, ""), 0.0, 0.0
     for report, one, two in curve:

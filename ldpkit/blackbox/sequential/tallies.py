@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..jit import kernel
-from ..types import Array
+from ...jit import kernel
+from ...types import Array
 from .records import ODD, REAL, TYPES, mix
 
 __all__ = [

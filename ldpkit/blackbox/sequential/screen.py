@@ -40,8 +40,8 @@ from typing import Any
 
 import numpy as np
 
-from ..jit import kernel
-from ..types import Array
+from ...jit import kernel
+from ...types import Array
 from .counts import TOP, VALUES, Counts, Ranking
 from .events import Entry
 from .players import Player

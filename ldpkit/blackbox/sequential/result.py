@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..auditors.report_html import Drawing, drawing
-from ..auditors.result import CLEAR, LEAST, PairResult, Row, finite, too_few
-from ..mechanisms import Client, FrequencyOracle, LocalRandomizer
-from ..mechanisms.client import digest, restarted
-from ..mechanisms.recordings import Recordings
-from ..stats import down
-from ..types import Array
+from ...auditors.report_html import Drawing, drawing
+from ...auditors.result import CLEAR, LEAST, PairResult, Row, finite, restarted, too_few
+from ...mechanisms import FrequencyOracle, LocalRandomizer
+from ...stats import down
+from ...types import Array
+from ..clients import Client
+from ..clients.recordings import Recordings
 from .columns import read
 from .events import AGREE, Entry, Event, happened
 from .portfolio import DELTAS, Portfolio
@@ -259,7 +259,7 @@ def result(run: "Run") -> SequentialResult:
         restarts=run.restarts if run.program else None,
         one_in=one_in(run),
         seconds=run.seconds,
-        digest=digest(audit.mechanism),
+        digest=audit.mechanism.digest,
         event=leading["event"],
         **_curved(run),
         e_value=wealth.e_value,

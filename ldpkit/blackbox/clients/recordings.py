@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import checks, digests
-from ..reports.anything import parsed, repeated
-from ..types import Array, Reports, Rng, Row
+from ... import checks, digests
+from ...mechanisms.base import ClientError
+from ...types import Array, Reports, Rng, Row
+from .anything import parsed
 from .client import Client, file_digest
-from .process import ClientError
 
 __all__ = ["Recordings", "recorded"]
 
@@ -310,7 +310,7 @@ def _columns(header: list[str], where: str) -> list[str]:
 
     The names differ, because a report would lose one of two columns with the same name.
     """
-    twice = repeated(header)
+    twice = checks.repeated(header)
     checks.need(twice is None, f"{where} names column {twice!r} twice", ClientError)
     return header if len(header) > 1 else []
 

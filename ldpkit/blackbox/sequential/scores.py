@@ -6,9 +6,9 @@ were counted. After that they are fitted when the number of reports has doubled,
 more. The bet is valid even if the models are wrong, because it depends on earlier reports only.
 
 Question d compares input d with an even mixture of the others. One question is enough for two
-inputs. A bet multiplies its wealth by the factor of `ldpkit.betting.soft`; the change by a report
-of another input counts by 1/(k - 1). A round of recordings multiplies the wealth by the product of
-its factors or by their mean, see `ldpkit.sequential.screen`.
+inputs. A bet multiplies its wealth by the factor of `ldpkit.blackbox.betting.soft`; the change by a
+report of another input counts by 1/(k - 1). A round of recordings multiplies the wealth by the
+product of its factors or by their mean, see `ldpkit.blackbox.sequential.screen`.
 """
 
 import math
@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from ...jit import kernel
+from ...types import Array
 from ..betting import soft_factor
-from ..jit import kernel
-from ..types import Array
 from .counts import NUMBER, Counts
 from .models import Odds, fitted, likely
 from .players import SHARES, Player
@@ -112,7 +112,7 @@ class Scores(Player):
     Attributes
     ----------
     balance : float array (questions, g)
-        Balances of the bets, see `ldpkit.betting.soft`; NaN if there is no bet.
+        Balances of the bets, see `ldpkit.blackbox.betting.soft`; NaN if there is no bet.
     learned : int
         Number of reports to which the models were fitted.
     """

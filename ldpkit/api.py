@@ -1,0 +1,128 @@
+"""The audit of one mechanism or client, counted or until sure."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypedDict, Unpack, overload
+
+from . import attacks, checks
+from .attacks import Attack
+from .auditors import Audit
+from .auditors.result import PairResult
+from .blackbox import curve
+from .blackbox.clients import Client
+from .blackbox.sequential import SequentialAudit, SequentialResult
+from .mechanisms import LocalRandomizer
+from .types import ArrayLike, Input, Word
+
+__all__ = ["audit"]
+
+UNTIL = "counted", "sure"
+"""When an audit ends: after a fixed number of reports, or as soon as the claim is refuted."""
+
+
+class PairOptions(TypedDict, total=False):
+    """Options of every audit that tells two inputs apart: fields of `PairAudit`."""
+
+    trials: int
+    alpha: float
+    delta: float | None
+    faithful: bool
+    pair: tuple[Input, Input] | None
+    both: bool
+
+
+class CountedOptions(PairOptions, total=False):
+    """Further options of a counted audit: fields of `Audit`."""
+
+    questions: int
+    threads: int
+
+
+class SureOptions(PairOptions, total=False):
+    """Further options of an audit that bets: fields of `SequentialAudit`."""
+
+    inputs: Sequence[Input] | None
+    curve: curve.Curve | None
+    band: ArrayLike | None
+    independent: bool | None
+    within: float | None
+    max_time: float | None
+
+
+@overload
+def audit(
+    mechanism: LocalRandomizer,
+    attack: str | Attack | None = None,
+    *,
+    seed: int = 1,
+    until: Literal["sure"],
+    **given: Unpack[SureOptions],
+) -> SequentialResult: ...
+
+
+@overload
+def audit(
+    mechanism: LocalRandomizer,
+    attack: str | Attack | None = None,
+    *,
+    seed: int = 1,
+    until: Literal["counted"] | None = None,
+    **given: Unpack[CountedOptions],
+) -> PairResult: ...
+
+
+@overload
+def audit(
+    mechanism: LocalRandomizer,
+    attack: str | Attack | None = None,
+    *,
+    seed: int = 1,
+    until: str | None = None,
+    claim: Any = None,
+    **given: Word,
+) -> PairResult: ...
+
+
+def audit(
+    mechanism: LocalRandomizer,
+    attack: str | Attack | None = None,
+    *,
+    seed: int = 1,
+    until: str | None = None,
+    claim: Any = None,
+    **given: Word,
+) -> PairResult:
+    """Audit a mechanism or client with one attack.
+
+    Parameters
+    ----------
+    mechanism, attack, **given
+        The fields of `Audit` (``trials``, ``alpha``, ``delta``, ``faithful``, ``pair``, ``both``,
+        ``questions``, ``threads``) or those of `SequentialAudit`. The default attack is ``guess``,
+        and ``learned`` for a client whose reports may have any form.
+    seed : int
+        See `Audit.run`.
+    until : {"counted", "sure"}
+        ``counted`` runs an `Audit` of ``trials`` reports per input. ``sure`` runs a
+        `SequentialAudit`, which stops earlier if the claim is refuted. By default an attack that
+        learns runs until sure, and any other attack is counted.
+    claim : str or Curve, optional
+        A trade-off curve of `ldpkit.blackbox.curve` that is audited instead of the claim that the
+        mechanism states. Or its name, with its parameters: ``claim="gdp", mu=1.0``. The attack must
+        be ``"learned"`` (the default then), and `until` must be ``"sure"``.
+
+    Returns
+    -------
+    PairResult
+        A `SequentialResult` if `until` is ``sure``.
+    """
+    if attack is None:
+        free = isinstance(mechanism, Client) and mechanism.report == "any"
+        attack = attacks.Learned.name if free or claim is not None else "guess"
+    learns = isinstance(attack, attacks.Learned) or attack == attacks.Learned.name
+    until = checks.one_of("until", until or UNTIL[learns], UNTIL)
+    if claim is not None:
+        checks.need(until == "sure", f"claim needs until='sure', got until={until!r}")
+        given["curve"] = curve.claimed(claim, given)
+    if until == "counted":
+        return Audit(mechanism, [attack], **Audit.known(given)).run(seed)[0]
+    return SequentialAudit(mechanism, attack, **SequentialAudit.known(given)).run(seed)[0]
