@@ -1,6 +1,5 @@
 """Executors for the cells of a grid: processes of this machine, or workers of a Dask cluster."""
 
-import atexit
 import functools
 import os
 import platform
@@ -8,10 +7,14 @@ import signal
 import sys
 import threading
 import time
+import weakref
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from joblib.externals.loky import ProcessPoolExecutor, cpu_count
 
 from . import __version__, checks, digests
 
@@ -44,10 +47,10 @@ class Processes(ThreadPoolExecutor):
 
     def __init__(self, workers: int, folders: Sequence[str] = ()) -> None:
         super().__init__(checks.integer("workers", workers, 1))
-        self._folders = folders
-        self._pools: dict[int, Any] = {}  # by the thread that feeds it
-        self._killed = False
-        atexit.register(self.shutdown, kill=True)
+        given = {"initializer": _begin, "initargs": (os.getpid(), folders)}
+        # by the thread that feeds it
+        self._pools = defaultdict[int, Any](functools.partial(ProcessPoolExecutor, 1, **given))
+        self._end = weakref.finalize(self, _end, self._pools)
 
     def submit(  # type: ignore[override]  # it takes a limit, too
         self, fn: Callable[..., Answer], /, *args: Any, limit: float | None = None, **kwargs: Any
@@ -56,24 +59,17 @@ class Processes(ThreadPoolExecutor):
         return super().submit(self._compute, limit, fn, args, kwargs)
 
     def _compute(self, limit: float | None, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        from joblib.externals.loky import ProcessPoolExecutor  # an audit does not need it
-
-        thread = threading.get_ident()
-        if thread not in self._pools:
-            begin = {"initializer": _begin, "initargs": (os.getpid(), self._folders)}
-            self._pools[thread] = ProcessPoolExecutor(1, **begin)
-        pool = self._pools[thread]
-        checks.need(not self._killed, "the executor was shut down", BrokenExecutor)
+        pool = self._pools[threading.get_ident()]
+        checks.need(self._end.alive, "the processes were ended", BrokenExecutor)
         try:
             if limit:  # the process starts, and imports what the call needs
                 pool.submit(len, (fn, args, kwargs)).result()
             call = pool.submit(fn, *args, **kwargs)
-            return call.result(limit)
-        except (BrokenExecutor, TimeoutError) as error:
-            late = isinstance(error, TimeoutError) and not call.done()
-            self._pools.pop(thread).shutdown(kill_workers=True)
-            if late:
-                raise TimeoutError(f"not finished within {limit:g} s") from error
+            wait([call], limit)
+            checks.need(call.done(), f"not finished within {limit} s", TimeoutError)
+            return call.result()
+        except (BrokenExecutor, TimeoutError):
+            self._pools.pop(threading.get_ident()).shutdown(kill_workers=True)
             raise
 
     def shutdown(
@@ -83,15 +79,16 @@ class Processes(ThreadPoolExecutor):
 
         With `kill`, processes that are computing are ended at once.
         """
-        self._killed |= kill  # before, so that no thread makes a process later
-        super().shutdown(False, cancel_futures=cancel_futures or kill)
-        for pool in list(self._pools.values()) if kill else []:
-            pool.shutdown(kill_workers=True)
-        if wait or kill:
-            super().shutdown()
-            atexit.unregister(self.shutdown)
-            while self._pools:
-                self._pools.popitem()[1].shutdown()
+        if kill:
+            self._end()
+        super().shutdown(wait or kill, cancel_futures=cancel_futures or kill)
+        if wait:
+            self._end()
+
+
+def _end(pools: dict[int, Any]) -> None:
+    for pool in list(pools.values()):
+        pool.shutdown(kill_workers=True)
 
 
 def _begin(parent: int, folders: Sequence[str]) -> None:
@@ -116,8 +113,6 @@ def count(workers: int | None) -> int:
     The affinity of the process, the quota of its container and ``LOKY_MAX_CPU_COUNT`` limit it.
     """
     if workers is None:
-        from joblib import cpu_count  # imported here, because an audit does not need it
-
         try:
             return cpu_count()
         except ValueError:
