@@ -19,7 +19,7 @@ TABLE = pd.DataFrame({"mechanism": ["GRR"], "k": [2], "epsilon": [1.0], "epsilon
 POINTS = pd.DataFrame([("", "", "exact", 1.0, 1.0, None)], columns=plots.COLUMNS)
 SPACE = {
     **{module.__name__.partition(".")[2]: module
-       for module in (claims, datasets, nets, paper_values, plots)},
+       for module in (claims, datasets, neural_networks, paper_values, plots)},
     "math": math, "matplotlib": mpl, "np": np, "X": X, "Y": Y, "TABLE": TABLE, "POINTS": POINTS,
     "rng": lambda: np.random.default_rng(1),
     "net": lambda: neural_networks.mlp([2, 2], np.random.default_rng(1)),
