@@ -132,8 +132,8 @@ def isolated(*folders: str | os.PathLike[str], workers: int | None = None) -> Pr
 
     A third-party package can therefore be audited without installing it next to
     ldpkit. Its own folder comes first in the import path of fresh processes.
-    One notebook can even audit two versions of one package. What every process of an executor
-    imports before (NumPy, joblib, cloudpickle) is that of ldpkit.
+    One notebook can even audit two versions of one package. The processes have imported NumPy,
+    joblib and cloudpickle before, and therefore have those of ldpkit.
 
     Parameters
     ----------

@@ -257,6 +257,8 @@ def sweep(
     replaceable("out", out, "a table that a sweep wrote", _table)
     # after an edit of a client or of a file, cells are stored in another folder
     store = (store or out.with_suffix(".cells")) / plan.sources()
+    # an interrupt leaves semaphores, which Python's resource tracker removes: it need not say so
+    sys.warnoptions.append("ignore:resource_tracker")
     with contextlib.nullcontext() if scheduler is None else executors.connect(scheduler) as cluster:
         if cluster and not cluster.scheduler_info()["workers"]:
             click.echo("ldpkit: the cluster has no worker yet; waiting for one", err=True)
