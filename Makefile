@@ -127,11 +127,6 @@ _build/bench/venv/.ready: benchmarks/reference.txt $(READY)
 	  $(UV) -p $(@D)/bin/python --require-hashes -r $<; $(call done,$<); }
 	@touch $@
 
-# reveal.js plays the slides; of the package that brings it nothing else is used
-_build/reveal/.ready: book/ldpbook/slides.txt $(READY)
-	@$(call same,$<) || { set -e; rm -rf $(@D); $(UV) -p $(BIN)/python --target $(@D) --no-deps --require-hashes -r $<; $(call done,$<); }
-	@touch $@
-
 # what checks the book's scripts comes from the registry of npm
 _build/js/.ready: $(addprefix book/ldpbook/js/,.npmrc package.json package-lock.json)
 	@$(call same,$^) || { set -e; rm -rf $(@D); mkdir -p $(@D); cp $^ $(@D); \
@@ -186,7 +181,7 @@ $(DEV): requirements-dev.lock $(READY)
 	@touch $@
 
 lock: $(DEV)  ## resolve the dependencies again, for Python 3.11 to 3.13, with the check sums of all their files
-	@$(BIN)/python -m ldpbook supply --upgrade
+	@$(BIN)/python -m ldpbook dependencies --upgrade
 
 clean:  ## remove everything that was built and kept, and say what; the environment stays
 	@if test -x $(BIN)/ldpkit; then $(BIN)/ldpkit cache --clear; fi

@@ -32,9 +32,9 @@ from ldpbook.paths import BUILD, ROOT
 from ldpkit import audit
 from ldpkit.auditors import audit_kv
 from ldpkit.executors import Processes
+from ldpkit.grid import grid as sweep
 from ldpkit.mechanisms import KEY_VALUE, Chained, Repeated, make
 from ldpkit.mechanisms.histogram import FINEST
-from ldpkit.sweep import sweep
 
 PURE = "GRR SS SUE OUE BLH OLH SHE THE".split()
 NOISY = "SHE GM AGM".split()

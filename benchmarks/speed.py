@@ -32,8 +32,8 @@ from ldpbook.execute import fresh
 from ldpbook.paths import BUILD, ROOT
 from ldpkit import audit
 from ldpkit.auditors import Audit
+from ldpkit.grid import grid as sweep
 from ldpkit.mechanisms import OUE
-from ldpkit.sweep import sweep
 
 SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0}
 FIRST = """

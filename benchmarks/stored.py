@@ -30,8 +30,8 @@ import numpy as np
 import pandas as pd
 
 from ldpbook import datasets, paths
+from ldpkit.grid import grid as sweep
 from ldpkit.rng import derive
-from ldpkit.sweep import sweep
 
 BOOK = Path(__file__).resolve().parents[1] / "book"
 sys.path += [str(BOOK / chapter) for chapter in ("ldp_sgd", "rad", "refinement", "released")]

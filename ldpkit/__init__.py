@@ -12,7 +12,7 @@ attacks on the same reports. The modules, from the bottom up:
 - `blackbox`: audits of anybody's client. They bet against a claim and stop when it is refuted, or
   compute the exact distribution of the reports from the client's code;
 - `testing`: the same audits for test suites;
-- `sweep` and `executors`: tables of audits over a grid of parameters;
+- `grid` and `executors`: tables of audits over a grid of parameters;
 - `cli`: the command line.
 
 A module is imported when it is first used.
@@ -39,7 +39,7 @@ _FROM = {
 __all__ = [
     "audit", "audits", "exact_client", "AuditResult", "Client", "mechanisms", "reports", "attacks",
     "auditors", "refine", "beyond", "blackbox", "testing", "stats", "guess_success", "rng",
-    "sweep", "executors"
+    "grid", "executors"
 ]
 # fmt: on
 

@@ -20,11 +20,10 @@ from typing import Any
 
 from . import checks
 from .progress import shown
-from .types import Row
 
 # fmt: off
 __all__ = [
-    "CODE", "Store", "damaged", "digest", "identity", "load", "missing", "notebook", "replace",
+    "CODE", "damaged", "digest", "identity", "load", "missing", "notebook", "replace",
     "replaceable", "versions"
 ]
 # fmt: on
@@ -240,63 +239,6 @@ def replaceable(option: str, path: Path, what: str, own: Callable[[str], object]
         f"{option} must be a new file or {what}, got {path}, which is something else: name"
         " another one",
     )
-
-
-class Store:
-    """Store of finished cells, one file each.
-
-    The name of a file is a digest of everything on which the result depends.
-    """
-
-    def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        func: Callable[..., object],
-        seed: int,
-        identity: Callable[[Callable[..., object]], str] = identity,
-    ) -> None:
-        self.folder = Path(folder)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError, PermissionError) as error:
-            raise ValueError(
-                f"store must be a folder that can be written, got {str(folder)!r}: {error.strerror}"
-            ) from error
-        self.base = [f"{func.__module__}.{func.__qualname__}", identity(func), seed]
-        self.source = f"{digest(self.base[:1])[:8]}-{digest(self.base[:2])[:8]}"
-
-    def path(self, cell: Row) -> Path:
-        """Return the path of the result of a cell.
-
-        The name identifies the function, its source and the cell, so that results of old sources
-        can be found.
-        """
-        return self.folder / f"{self.source}-{digest([self.base, cell])[:32]}.json"
-
-    @staticmethod
-    def _check(path: Path, text: str) -> str:
-        """Return the first line of a file, a digest of its name and of its content."""
-        return hashlib.sha256(f"{path.stem}\n{text}".encode()).hexdigest()
-
-    def read(self, cell: Row) -> str | None:
-        """Return the stored text of a cell, or ``None``; report and remove a damaged file."""
-        path = self.path(cell)
-        try:
-            check, _, text = path.read_text(encoding="utf-8").partition("\n")
-        except FileNotFoundError:
-            return None
-        except (UnicodeDecodeError, IsADirectoryError):
-            check, text = "", ""
-        if check != self._check(path, text):
-            damaged(f"stored result {path.name} of {cell} is damaged; it is computed again")
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-            return None
-        return text
-
-    def write(self, cell: Row, text: str) -> None:
-        """Store the result of a cell."""
-        path = self.path(cell)
-        replace(path, f"{self._check(path, text)}\n{text}")
 
 
 def load(path: str, error: type[ValueError] = ValueError) -> Callable[..., Any]:

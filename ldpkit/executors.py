@@ -1,25 +1,22 @@
-"""Executors for the cells of a sweep: processes of this machine, or workers of a Dask cluster."""
+"""Executors for the cells of a grid: processes of this machine, or workers of a Dask cluster."""
 
-import atexit
-import contextlib
 import functools
-import json
 import os
-import pickle
 import platform
 import signal
-import subprocess
 import sys
 import threading
-import traceback
+import time
+import weakref
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import __version__, checks, digests, progress
+from joblib.externals.loky import ProcessPoolExecutor, cpu_count
+
+from . import __version__, checks, digests
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -28,144 +25,52 @@ Answer = TypeVar("Answer")
 
 __all__ = ["Processes", "count", "local", "isolated", "versions", "require", "connect"]
 
+_OFTEN = 0.2  # seconds between two looks whether the parent process is there
 
-# --- processes ------------------------------------------------------------------------------------
-
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv.pop());"
-    " from ldpkit import executors; executors.follow(); "
-)
-
-running: set[int] = set()
-"""Groups of processes that an interrupted command kills."""
-
-
-def launch(
-    code: str, *words: str, pipes: int = 1, files: Sequence[int] = (), stdout: int | None = None
-) -> tuple[Any, list[Connection]]:
-    """Start a process of Python that imports as this one does and ends with it.
-
-    It leads a session of its own, so that a signal for its group reaches no other process.
-
-    Parameters
-    ----------
-    code : str
-        Statements of Python. Their arguments are `words`, and the numbers of all files and pipes.
-    pipes : int
-        Number of pipes to the process.
-    files : sequence of int
-        Files that it shares.
-    stdout : int, optional
-        Its standard output, by default that of this process.
-
-    Returns
-    -------
-    subprocess.Popen, list of Connection
-        The process, and the ends of the pipes that belong to this one.
-    """
-    pairs = [Pipe() for _ in range(pipes)]
-    shared = [*files, *(there.fileno() for _, there in pairs)]
-    words += (*map(str, shared), json.dumps(sys.path, default=str))
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-u", "-c", _START + code, *words],
-        stdin=subprocess.PIPE,
-        stdout=stdout,
-        pass_fds=shared,
-        start_new_session=True,
-    )
-    running.add(process.pid)
-    for _, there in pairs:
-        there.close()
-    return process, [here for here, _ in pairs]
-
-
-def follow() -> None:
-    """End this process and its group when the process that has launched it ends."""
-    life = os.dup(0)  # nothing is ever written
-    with open(os.devnull) as nothing:
-        os.dup2(nothing.fileno(), 0)
-
-    def watch() -> None:
-        os.read(life, 1)
-        os.killpg(0, signal.SIGKILL)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def kill(group: int) -> None:
-    """End all processes of a group at once."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: of ended ones
-        os.killpg(group, signal.SIGKILL)
-
-
-def end(process: Any, pipes: Sequence[Connection]) -> None:
-    """Let a launched process end by itself, and end at once whatever is left then."""
-    for pipe in pipes:
-        pipe.close()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(1.0)  # seconds, in which it may remove its files
-    kill(process.pid)
-    process.wait()
-    process.stdin.close()
-    running.discard(process.pid)
+# --- processes of this machine --------------------------------------------------------------------
 
 
 class Processes(ThreadPoolExecutor):
     """Executor of worker processes of this machine, of which a dying one fails only its own call.
 
-    Every process is fed by a thread of its own, so that the call of a dead process is known. That
-    call raises `concurrent.futures.BrokenExecutor`, and the next one gets a fresh process. A call
-    that takes too long is ended in the same way and raises `TimeoutError`.
+    Every thread has a pool of its own of one process (loky), because the death of a worker fails
+    all calls of its pool. That call raises `concurrent.futures.BrokenExecutor`, and the next one
+    gets a fresh process. A call that takes too long is ended and raises `TimeoutError`.
 
     Parameters
     ----------
     workers : int
-        Number of processes, at least 1. They are started when needed.
+        Number of processes, at least 1. They are started when needed, and end with this process.
     folders : sequence of str
         Folders from which the processes import first.
     """
 
     def __init__(self, workers: int, folders: Sequence[str] = ()) -> None:
         super().__init__(checks.integer("workers", workers, 1))
-        self._folders = folders
-        self._workers: dict[int, tuple[Any, list[Connection]]] = {}  # by the thread that feeds it
-        atexit.register(self.shutdown, kill=True)
+        given = {"initializer": _begin, "initargs": (os.getpid(), folders)}
+        # by the thread that feeds it
+        self._pools = defaultdict[int, Any](functools.partial(ProcessPoolExecutor, 1, **given))
+        self._end = weakref.finalize(self, _end, self._pools)
 
     def submit(  # type: ignore[override]  # it takes a limit, too
         self, fn: Callable[..., Answer], /, *args: Any, limit: float | None = None, **kwargs: Any
     ) -> Future[Answer]:
-        """Schedule a call that can be pickled.
+        """Schedule a call, which must end within `limit` seconds after its process is ready."""
+        return super().submit(self._compute, limit, fn, args, kwargs)
 
-        It must end within `limit` seconds after a process has read it.
-        """
-        import cloudpickle  # imported here, because an audit does not need it
-
-        return super().submit(self._compute, cloudpickle.dumps((fn, args, kwargs)), limit)
-
-    def _compute(self, call: bytes, limit: float | None) -> Any:
-        thread = threading.get_ident()
-        if thread not in self._workers:
-            self._workers[thread] = launch("executors.serve(*sys.argv[1:])", *self._folders)
-        process, [pipe] = self._workers[thread]
+    def _compute(self, limit: float | None, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        pool = self._pools[threading.get_ident()]
+        checks.need(self._end.alive, "the processes were ended", BrokenExecutor)
         try:
-            pipe.send_bytes(call)
-            text = pipe.recv_bytes()
-            if not text:  # the process has read the call, with all imports, and begins
-                if not pipe.poll(limit):
-                    kill(process.pid)
-                    raise TimeoutError(f"not finished within {limit:g} s")
-                text = pipe.recv_bytes()
-        except (EOFError, OSError) as error:
-            end(*self._workers.pop(thread))
-            if isinstance(error, TimeoutError):
-                raise
-            raise BrokenExecutor(
-                f"a worker process ended with status {process.returncode}"
-            ) from error
-        good, answer = pickle.loads(text)
-        if good:
-            return answer
-        raise answer
+            if limit:  # the process starts, and imports what the call needs
+                pool.submit(len, (fn, args, kwargs)).result()
+            call = pool.submit(fn, *args, **kwargs)
+            wait([call], limit)
+            checks.need(call.done(), f"not finished within {limit} s", TimeoutError)
+            return call.result()
+        except (BrokenExecutor, TimeoutError):
+            self._pools.pop(threading.get_ident()).shutdown(kill_workers=True)
+            raise
 
     def shutdown(
         self, wait: bool = True, *, cancel_futures: bool = False, kill: bool = False
@@ -174,43 +79,32 @@ class Processes(ThreadPoolExecutor):
 
         With `kill`, processes that are computing are ended at once.
         """
-        super().shutdown(False, cancel_futures=cancel_futures or kill)
-        for process, _ in list(self._workers.values()) if kill else []:
-            process.kill()  # then the thread that feeds it ends too
-        if wait or kill:
-            super().shutdown()
-            atexit.unregister(self.shutdown)
-            while self._workers:
-                end(*self._workers.popitem()[1])
+        if kill:
+            self._end()
+        super().shutdown(wait or kill, cancel_futures=cancel_futures or kill)
+        if wait:
+            self._end()
 
 
-def serve(*given: str) -> None:
-    """Answer calls in a process that imports from some folders first, until its pipe is closed."""
-    import cloudpickle
+def _end(pools: dict[int, Any]) -> None:
+    for pool in list(pools.values()):
+        pool.shutdown(kill_workers=True)
 
-    *folders, number = given
+
+def _begin(parent: int, folders: Sequence[str]) -> None:
+    """Let a worker import from folders first, and end with its children when the parent has ended.
+
+    It leads a session of its own, so that it hears no interrupt of a terminal.
+    """
+    os.setsid()
     sys.path[:0] = folders
-    progress.running.append(progress.Progress(0, "calls"))  # so that no other one is shown
-    pipe = Connection(int(number))
-    while True:
-        try:
-            call = pipe.recv_bytes()
-        except EOFError:
-            return
-        try:
-            fn, args, kwargs = pickle.loads(call)
-            pipe.send_bytes(b"")
-            answer = cloudpickle.dumps((True, fn(*args, **kwargs)))
-        except Exception as error:
-            error.add_note("".join(traceback.format_exception(error)))  # the place in the worker
-            try:
-                answer = cloudpickle.dumps((False, error))
-                pickle.loads(answer)
-            except Exception:  # an error that cannot travel
-                answer = cloudpickle.dumps(
-                    (False, RuntimeError(f"{type(error).__name__}: {error}"))
-                )
-        pipe.send_bytes(answer)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_OFTEN)
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def count(workers: int | None) -> int:
@@ -219,8 +113,6 @@ def count(workers: int | None) -> int:
     The affinity of the process, the quota of its container and ``LOKY_MAX_CPU_COUNT`` limit it.
     """
     if workers is None:
-        from joblib import cpu_count  # imported here, because an audit does not need it
-
         try:
             return cpu_count()
         except ValueError:
@@ -240,7 +132,8 @@ def isolated(*folders: str | os.PathLike[str], workers: int | None = None) -> Pr
 
     A third-party package can therefore be audited without installing it next to
     ldpkit. Its own folder comes first in the import path of fresh processes.
-    One notebook can even audit two versions of one package.
+    One notebook can even audit two versions of one package. The processes have imported NumPy,
+    joblib and cloudpickle before, and therefore have those of ldpkit.
 
     Parameters
     ----------
@@ -313,7 +206,7 @@ def connect(address: str, *, timeout: checks.Positive = 5) -> "Client":
     Returns
     -------
     distributed.Client
-        A context manager. Pass ``client.get_executor(pure=False)`` to `ldpkit.sweep.sweep` as
+        A context manager. Pass ``client.get_executor(pure=False)`` to `ldpkit.grid.grid` as
         `executor`.
 
     Raises

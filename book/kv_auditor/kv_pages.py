@@ -8,7 +8,7 @@ from scipy import stats
 
 from ldpbook import paper_values, plots
 from ldpbook.paper_values import half_width
-from ldpbook.stored import cells, sweep
+from ldpbook.stored import combinations, sweep
 from ldpkit.auditors import KVAudit, audit_distributions
 from ldpkit.mechanisms import KeyValues
 from ldpkit.rng import derive, generator
@@ -22,7 +22,7 @@ def kv_auditor(*, auditor="hkv", users=10**8, alpha=0.05, **cell):
 
 def designs(given, common, seed):
     """Run `kv_auditor` for every design, a mapping from series to parameters, and every epsilon of `common`; return one table."""
-    grids = {series: [cell | own for cell in cells(common)] for series, own in given.items()}
+    grids = {series: [cell | own for cell in combinations(common)] for series, own in given.items()}
     tables = [sweep(kv_auditor, grid, seed=seed, label=series).assign(series=series) for series, grid in grids.items()]
     return pd.concat(tables, ignore_index=True)
 

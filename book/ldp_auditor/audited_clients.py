@@ -21,7 +21,7 @@ from ldpbook import paths
 from ldpkit import Client
 from ldpkit.auditors import Audit
 from ldpkit.executors import isolated
-from ldpkit.sweep import sweep
+from ldpkit.grid import grid
 
 RELEASES = ("1.1.2", "1.2.0")
 STORED = paths.ROOT / "data" / "results" / "fig8_packages.csv"
@@ -52,14 +52,14 @@ def audit_release(release, protocol, k, epsilon, attacks, trials, alpha, seed):
     return Audit(named, attacks, trials=trials, alpha=alpha, both=False).rows(seed=seed)
 
 
-def audit_releases(seed, workers=None, **grid):
+def audit_releases(seed, workers=None, **given):
     """Audit both real releases in processes that import each from its own folder, where finished cells are stored."""
     tables = []
     for release in RELEASES:
         package = paths.PACKAGES / f"pure-ldp-{release}"
         with isolated(package, paths.ROOT / "book" / "ldp_auditor", workers=workers) as pool:
-            tables.append(sweep(audit_release, {"release": release} | grid, seed=seed, executor=pool, store=package / ".sweeps",
-                                label=package.name))  # fmt: skip
+            cells = {"release": release} | given
+            tables.append(grid(audit_release, cells, pool, package / ".sweeps", seed=seed, label=package.name))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -69,8 +69,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=200_000, help="reports per input (the paper: 1,000,000)")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    grid = {"attacks": [["guess", "tight"]], "protocol": ["SUE", "OUE"], "k": 100,
-            "epsilon": [0.25, 0.5, 0.75, 1, 2, 4, 6, 10], "trials": given.trials, "alpha": 0.01}  # fmt: skip
-    audited_clients.audit_releases(given.seed, workers=1, **grid)[KEPT].to_csv(STORED, index=False)
+    chosen = parser.parse_args()
+    given = {"attacks": [["guess", "tight"]], "protocol": ["SUE", "OUE"], "k": 100,
+            "epsilon": [0.25, 0.5, 0.75, 1, 2, 4, 6, 10], "trials": chosen.trials, "alpha": 0.01}  # fmt: skip
+    audited_clients.audit_releases(chosen.seed, workers=1, **given)[KEPT].to_csv(STORED, index=False)
     print(f"wrote {STORED}")

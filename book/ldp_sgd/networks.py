@@ -1,4 +1,4 @@
-"""Define the networks that replace those of the LDP-SGD paper, and that `ldpbook.nets` lacks: a small CNN and a small LSTM.
+"""Define the networks that replace those of the LDP-SGD paper, and that `ldpbook.neural_networks` lacks: a small CNN and a small LSTM.
 
 The paper's section 5 uses a simple CNN and an LSTM. The sizes here are ours, small enough for training while a page is executed.
 """
@@ -6,7 +6,7 @@ The paper's section 5 uses a simple CNN and an LSTM. The sizes here are ours, sm
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ldpbook.nets import Dense, Layer, Net, Relu, uniform
+from ldpbook.neural_networks import Dense, Layer, Net, Relu, uniform
 
 
 class Conv(Dense):

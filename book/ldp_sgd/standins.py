@@ -11,7 +11,7 @@ import networks
 import numpy as np
 import pandas as pd
 
-from ldpbook import datasets, nets, plots
+from ldpbook import datasets, neural_networks, plots
 from ldpkit.attacks.gradient import dummy
 from ldpkit.auditors import audit_gradient
 from ldpkit.mechanisms import LDPSGD
@@ -106,13 +106,13 @@ def network(name, x, y, rng):
     if name == "made-up text":
         return networks.lstm(len(SYMBOLS), 2, rng)
     if name == "digits":
-        return nets.mlp([x[0].size, 64, 10], rng)
+        return neural_networks.mlp([x[0].size, 64, 10], rng)
     return networks.cnn(x.shape[1:], int(y.max()) + 1, rng)
 
 
 def teach(name, rng):
     """Return a function that trains a net of a stand-in on records and labels."""
-    return lambda net, x, y, rounds=20: nets.train(net, x, y, rounds=rounds, rng=rng, **STEPS.get(name, {"lr": 0.05}))
+    return lambda net, x, y, rounds=20: neural_networks.train(net, x, y, rounds=rounds, rng=rng, **STEPS.get(name, {"lr": 0.05}))
 
 
 @functools.lru_cache(maxsize=8)
@@ -136,10 +136,10 @@ def craft(name, adversary, net, pairs, seed, images=None):
     if adversary == "dummy":
         return dummy(net.d)
     if adversary == "collusion":
-        return nets.collude(net, x, y, pairs, rng, teach(name, rng))
-    if adversary in nets.FLIPS:
-        return nets.label_flip(net, x, y, pairs, rng, adversary)
-    return {"benign": nets.benign, "gradient flip": nets.gradient_flip}[adversary](net, x, y, pairs, rng)
+        return neural_networks.collude(net, x, y, pairs, rng, teach(name, rng))
+    if adversary in neural_networks.FLIPS:
+        return neural_networks.label_flip(net, x, y, pairs, rng, adversary)
+    return {"benign": neural_networks.benign, "gradient flip": neural_networks.gradient_flip}[adversary](net, x, y, pairs, rng)
 
 
 def measure(pool, mechanism, rule, trials, measurements, seed):
@@ -181,14 +181,14 @@ def private_cell(epsilon, lr, rounds, every, pairs, start, seed):
     If `epsilon` is None, the training adds no noise.
     """
     x, y, held_x, held_y = records("digits", start)
-    net, rng, rows = nets.mlp([64, 10], generator(start, "linear")), generator(seed, "private"), []
+    net, rng, rows = neural_networks.mlp([64, 10], generator(start, "linear")), generator(seed, "private"), []
     mechanism = None if epsilon is None else LDPSGD(net.d, epsilon)
     for done in range(0, rounds + 1, every):
         at = generator(start, "watch").integers(0, len(y), pairs)
         length = np.minimum(1, np.linalg.norm(net.gradients(x[at], y[at]), axis=1))
         state = {"accuracy": net.accuracy(held_x, held_y), "length": float(np.mean(length))}
         rows.append({"round": done, "parameters": net.d} | state)
-        nets.train(net, x, y, rounds=every, lr=lr, rng=rng, mechanism=mechanism)
+        neural_networks.train(net, x, y, rounds=every, lr=lr, rng=rng, mechanism=mechanism)
     return rows
 
 

@@ -17,15 +17,14 @@ FUNCTIONS = {
     "live": ("serve the built book and JupyterLab, so that its cells run in the browser (make lab)", "live:main"),
     "check_pages": ("check that every page was built and that every link leads somewhere", "build:check_pages"),
     "datasets": ("fetch MNIST, Fashion-MNIST and Adult, and check them (make data)", "datasets:main"),
-    "slides": ("cut one slide show per paper from the built book, in _build/slides", "takeaway:main"),
-    "expected": ("keep what this build found, and how long it took, for the builds of others", "reproduce:expected"),
+    "expected": ("keep what this build found, and how long it took, for the builds of others", "compare_builds:expected"),
     "artifact": ("fill in ARTIFACT.md and codecheck.yml, and draw the picture of the README", "artifact:main"),
     "letters": ("run the scripts of the letters whose releases are installed", "release:read_out"),
-    "supply": ("write lock files, check sums and licences (make lock)", "supply:main"),
+    "dependencies": ("write lock files, check sums and licences (make lock)", "dependencies:main"),
     "bundle": ("make one file with the sources and all that is installed, for a machine without a network", "release:bundle"),
     "vulnerabilities": (
         "look the locked releases up among the known vulnerabilities (needs the network)",
-        "supply:vulnerabilities",
+        "dependencies:vulnerabilities",
     ),
     "reproduce": ("build the last commit twice, in two folders, and compare every file", "release:twice"),
     "release": ("make sources, wheel and book of the last commit (make release)", "release:main"),
@@ -50,11 +49,8 @@ PROGRAMS = {
     "released": ("audit every released client, with the heavy packages too", ["book/released/table.py"]),
 }  # fmt: skip
 """Commands that are programs of the checkout outside this package."""
-PLAYER = "_build/reveal/.ready"
 FILES = {
     "scripts": ["_build/js/.ready"],
-    "slides": [PLAYER],
-    "browser": [PLAYER],
     "released": ["heavy"],
     "vulnerabilities": ["_build/pip-audit/.ready"],
     "reference": ["_build/reference/venv/.ready", "_build/reference/ldp-audit/.ready"],

@@ -30,7 +30,7 @@ from urllib.parse import unquote, urlsplit
 import click
 import yaml
 
-from . import execute, parameters, paths, provenance, reproduce, supply
+from . import compare_builds, dependencies, execute, parameters, paths, provenance
 
 SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "pyproject.toml", "CITATION.cff",
          "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv")  # fmt: skip
@@ -105,7 +105,7 @@ def site(project: execute.Project, *held: int) -> int:
         print(log.read_text(), file=sys.stderr)
         return done.returncode
     shutil.rmtree(project.build / "jupyter_execute", ignore_errors=True)  # the reader's copies of the files in `executed`
-    (project.build / "html" / "sbom.cdx.json").write_text(json.dumps(supply.document(project.root), indent=1))
+    (project.build / "html" / "sbom.cdx.json").write_text(json.dumps(dependencies.document(project.root), indent=1))
     print(f"built     the site in {time.perf_counter() - start:.1f} s", flush=True)
     stamp.write_text(json.dumps(state(project, sources)))
     return 0
@@ -126,7 +126,7 @@ def sizes(html: Path) -> dict[str, int]:
 def summary(project: execute.Project, found: dict[str, int], seconds: float) -> list[str]:
     """Return the last lines of a build: sizes, the largest process, and how the results compare with those of the release."""
     peak = max((execute.record(project, page).get("peak_mb", 0) for page in project.notebooks()), default=0)
-    release = reproduce.report(project) if execute.whole(project) else ["release    compared at the papers' own scale only"]
+    release = compare_builds.report(project) if execute.whole(project) else ["release    compared at the papers' own scale only"]
     listed = [f"{size / 1e6:8.1f} MB  {name}" for name, size in sorted(found.items(), key=lambda row: -row[1])]
     return [*listed, *release, f"The book is at _build/html/index.html: {sum(found.values()) / 1e6:.0f} MB; largest process {peak} MB; "
                                f"{seconds / 60:.1f} minutes"]  # fmt: skip

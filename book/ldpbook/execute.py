@@ -34,7 +34,7 @@ from tqdm import tqdm
 
 from ldpkit import digests
 
-from . import kernels, parameters
+from . import parameters
 
 if TYPE_CHECKING:  # not needed by processes that execute a notebook
     import pandas as pd
@@ -288,8 +288,10 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
     import papermill
     from traitlets.config import Config
 
+    from . import warm_kernels  # already there in the copies of the process that has imported it
+
     shorten()
-    kernels.prepare()
+    warm_kernels.prepare()
     project = Project(root, build)
     target = project.executed(page)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -412,7 +414,7 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
     os.environ.update(MALLOC_MMAP_THRESHOLD_=str(2**30), MALLOC_TRIM_THRESHOLD_=str(2**33))
     # one process executes one notebook: the environment of its kernel is its own
     context = get_context("forkserver")
-    context.set_forkserver_preload(["ldpbook.prepared"])
+    context.set_forkserver_preload(["ldpbook.warm_kernels"])
     cores = executors.count(None)
     jobs = max(1, min(jobs or cores, len(todo)))
     share = (max(1, cores // jobs),)

@@ -18,7 +18,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 from ldpkit import executors
 
-from . import claims, errata, execute, figures, lessons, parameters, provenance, reading, scoreboard, takeaway, wording
+from . import claims, downloads, errata, execute, figures, lessons, page_layout, parameters, provenance, scoreboard, wording
 
 MUTANTS = Path("data") / "results" / "mutants.csv"
 _PHONE = 30  # length in characters of TeX
@@ -101,7 +101,7 @@ GENERATED: dict[str, Callable[[execute.Project], str]] = {
     "scoreboard": lambda project: scoreboard.page(project.root, project.root / "_build" / "scoreboard.csv"),
     "claims": lambda project: claims.page(project.root),
     "kills": trust,
-    "gallery": reading.gallery,
+    "gallery": page_layout.gallery,
     "acronyms": lambda _: wording.glossary(wording.table()),
     "words": lambda _: wording.glossary(wording.table("words")),
     "execution": execution,
@@ -204,7 +204,7 @@ def _write(app: Sphinx, failure: Exception | None) -> None:
     if not app.config.ldpkit_variant:
         made += [(lessons.SOLUTIONS, lessons.solutions(project)), (scoreboard.SCRIPT, scoreboard.script(project.root))]
     _put(app.outdir, made)
-    takeaway.lighten(app.outdir)
+    downloads.lighten(app.outdir)
 
 
 def _put(folder: Path, made: Iterable[tuple[str, str | bytes]]) -> None:
@@ -218,7 +218,7 @@ def _meanwhile(app: Sphinx) -> None:
     """Write pictures and zips in a process of their own, because they do not depend on how pages are read."""
     if app.builder.format == "html" and not app.config.ldpkit_variant:
         project, tasks = execute.Project.of(app), (ParallelTasks if parallel_available else SerialTasks)(1)
-        made = itertools.chain(reading.files(project), takeaway.files(project))
+        made = itertools.chain(page_layout.files(project), downloads.files(project))
         tasks.add_task(functools.partial(_put, app.outdir, made))
         app.connect("build-finished", lambda *_: tasks.join())
 
@@ -272,15 +272,15 @@ HANDLERS = (
     ("env-updated", wording.name_pages, 500),
     ("env-updated", _contents, 500),
     ("env-updated", _spread, 500),
-    ("doctree-resolved", _shown(takeaway.offer), 400),  # before the foot of the page
+    ("doctree-resolved", _shown(downloads.offer), 400),  # before the foot of the page
     ("doctree-resolved", _shown(provenance.annotate, variants=True), 500),
     ("doctree-resolved", wording.explain, 500),
     ("doctree-resolved", wording.index_names, 500),
     ("doctree-resolved", _shown(lessons.head), 500),
     ("doctree-resolved", _tidied, 500),
     ("doctree-resolved", _shown(errata.mark), 600),  # after the line on what the page needs
-    ("doctree-resolved", _shown(reading.arrange, variants=True), 900),  # after all that adds lines to a page
-    ("html-page-context", takeaway.heads, 500),
+    ("doctree-resolved", _shown(page_layout.arrange, variants=True), 900),  # after all that adds lines to a page
+    ("html-page-context", downloads.heads, 500),
     ("html-page-context", _load, 500),
     ("build-finished", _write, 600),
 )
@@ -291,7 +291,7 @@ def setup(app: Sphinx) -> dict[str, str | bool]:
     app.add_config_value("ldpkit_build", "_build", "env")
     app.add_config_value("ldpkit_variant", "", "env")  # the parameters of a page that was run apart from the book
     app.add_directive("quiz", lessons.Quiz)
-    app.add_directive("drawing", reading.Drawing)
+    app.add_directive("drawing", page_layout.Drawing)
     app.add_search_language(wording.English)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     app.add_js_file("sidebar.js", loading_method="defer")

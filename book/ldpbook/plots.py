@@ -8,7 +8,8 @@ figure, so that a reader can download it.
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -29,11 +30,13 @@ from . import plot_style
 from .paper_values import has_columns
 from .plot_style import COLOURS, MARKERS, SOURCES
 
-__all__ = ["COLOURS", "MARKERS", "COLUMNS", "SOURCES", "use", "tidy", "figure", "attach", "data", "summary", "show", "number"]
+__all__ = ["COLOURS", "MARKERS", "COLUMNS", "SOURCES", "use", "tidy", "figure", "attach", "data", "delta_over_epsilon",
+           "trade_off", "summary", "show", "number"]  # fmt: skip
 
 _RARE = 25  # fewer events in all runs together have no bell-shaped distribution
 _FORMS = (("svg+xml", "svg"), ("png", "png"))  # types of pictures, and their names in matplotlib
 _SPEC = "application/vnd.ldpkit.figure+json"  # media type of the options of `figure`
+_CURVE, _LEAST_DELTA = (4.6, 3.3), 1e-4  # size of a picture of a trade-off curve; smaller bounds of delta are left out
 COLUMNS = ["panel", "series", "source", "x", "y", "error"]
 
 
@@ -294,6 +297,46 @@ def figure(
     grid.figure.supxlabel(x, fontsize=10)
     grid.figure.supylabel(y, fontsize=10)
     return attach(grid.figure, table, **spec)
+
+
+def delta_over_epsilon(result: Any, claimed: Callable[[Array], Array]) -> Figure:
+    """Draw the delta that a claim allows over epsilon, and lower bounds of the `band` of a sequential audit.
+
+    The function `claimed` returns the delta of the exact claim, because a curve that is stored as a few lines would show corners.
+    The claim is refuted where a point lies above its line. A stem shows that a bound means "at least".
+    """
+    epsilons = np.linspace(0, 4, 81)
+    band = pd.DataFrame(result.band, columns=["epsilon", "bound", "allowed"])
+    allowed = pd.DataFrame({"epsilon": epsilons, "allowed": claimed(epsilons)})
+    figure, axis = plt.subplots(figsize=_CURVE, layout="constrained")
+    axis.plot(allowed["epsilon"], allowed["allowed"], "k--", label="the claim allows")
+    shown = band[band["bound"] > 0]
+    axis.vlines(shown["epsilon"], _LEAST_DELTA, shown["bound"], colors="C0", linewidth=1)
+    axis.plot(shown["epsilon"], shown["bound"], "C0o", label="delta is at least")
+    axis.set(xlabel="ε", ylabel="δ", yscale="log", ylim=(_LEAST_DELTA, 1), xlim=(-0.1, 4.1))
+    axis.legend()
+    return attach(figure, pd.concat([allowed, band], ignore_index=True))
+
+
+def trade_off(result: Any, claim: Any) -> Figure:
+    """Draw the trade-off curve of a claim, and for each bound of the `band` of a sequential audit the line that it implies.
+
+    The true curve reaches or passes below each of these lines somewhere; nobody knows where.
+    """
+    alphas, betas = claim.drawn()
+    rows = [pd.DataFrame({"line": "claim", "alpha": alphas, "beta": betas})]
+    figure, axis = plt.subplots(figsize=_CURVE, layout="constrained")
+    axis.plot([0, 1], [1, 0], color="0.7", linewidth=0.8)
+    axis.plot(alphas, betas, "k--", label="claimed least miss rate")
+    for epsilon, bound, _ in result.band:
+        ends = np.array([0, (1 - bound) * np.exp(-epsilon)])
+        line = pd.DataFrame({"line": f"{epsilon:g}", "alpha": ends, "beta": 1 - bound - np.exp(epsilon) * ends})
+        if bound > 0:
+            rows.append(line)
+            axis.plot(line["alpha"], line["beta"], "C0", label="reached somewhere" if len(rows) == 2 else None)
+    axis.set(xlabel="false alarm rate", ylabel="miss rate", xlim=(0, 1), ylim=(0, 1))
+    axis.legend()
+    return attach(figure, pd.concat(rows, ignore_index=True))
 
 
 def summary(table: pd.DataFrame, by: Iterable[str] = ("mechanism", "k", "epsilon")) -> pd.DataFrame:

@@ -33,7 +33,7 @@ import click
 import yaml
 from packaging.markers import Marker
 
-from . import paths, reproduce, supply
+from . import compare_builds, dependencies, paths
 from .build import epoch
 from .execute import SCALE, fresh
 
@@ -272,7 +272,7 @@ def main(scale: str, alone: bool) -> None:
 
 
 def wanted(root: Path, folder: Path) -> list[Path]:
-    """Return every file of pins from which `make book`, `make test` and the slides are installed.
+    """Return every file of pins from which `make book` and `make test` are installed.
 
     The lock pins some releases for other patch versions of this Python only. A file of pins for each of them is written to
     `folder`.
@@ -280,11 +280,11 @@ def wanted(root: Path, folder: Path) -> list[Path]:
     lock = root / "requirements.lock"
     minor = f"{sys.version_info.major}.{sys.version_info.minor}"
     first, last = ({"python_full_version": f"{minor}.{patch}"} for patch in (0, 99))
-    marked = [(release, Marker(release.marker)) for release in supply.releases(lock.read_text()) if release.marker]
+    marked = [(release, Marker(release.marker)) for release in dependencies.releases(lock.read_text()) if release.marker]
     for release in (release for release, marker in marked if marker.evaluate(first) != marker.evaluate(last)):
         sums = " ".join(f"--hash=sha256:{content}" for content in release.hashes)
         (folder / f"{release.name}-{release.version}.txt").write_text(f"{release.name}=={release.version} {sums}\n")
-    return [lock, root / "book" / "ldpbook" / "slides.txt", *sorted(folder.glob("*.txt")), *sorted((root / "book" / "packages").glob("*.txt")),
+    return [lock, *sorted(folder.glob("*.txt")), *sorted((root / "book" / "packages").glob("*.txt")),
             *sorted((root / "book" / "released" / "pins").glob("*.txt"))]  # fmt: skip
 
 
@@ -330,8 +330,8 @@ def twice(scale: str) -> None:
     os.environ["SOURCE_DATE_EPOCH"] = epoch(ROOT)
     folders = {place / "one": "1", place / "another folder, with a longer name": "2"}
     first, second = (book(unpacked(ROOT, folder), scale, jobs).parent for folder, jobs in folders.items())
-    common, unequal = reproduce.differences(first, second)
-    allowed = reproduce.excused((first, second), unequal)
+    common, unequal = compare_builds.differences(first, second)
+    allowed = compare_builds.excused((first, second), unequal)
     for name in unequal:
         print(f"{'may differ' if name in allowed else 'DIFFERS   '}  {name}")
     wrong = [name for name in unequal if name not in allowed]

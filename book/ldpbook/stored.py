@@ -22,13 +22,12 @@ from typing import Any
 import pandas as pd
 
 from ldpkit import digests
-from ldpkit import sweep as sweeps
-from ldpkit.sweep import cells
+from ldpkit.grid import combinations, grid
 
 from . import paths
 from .figures import PAPERS
 
-__all__ = ["cells", "identity", "sweep"]
+__all__ = ["combinations", "identity", "sweep"]
 
 OF_PAPERS = ("published", "claims", "reference")
 """Folders of data whose files have the name of a paper; what code reads there, it reads by that name."""
@@ -195,13 +194,13 @@ def identity(func: Callable[..., object]) -> str:
     return digests.identity(func, _code)
 
 
-def sweep(func: Callable[..., object], grid: Any, **options: Any) -> pd.DataFrame:
+def sweep(func: Callable[..., object], cells: Any, **options: Any) -> pd.DataFrame:
     """Return the table of a grid; a finished cell is stored and reused as long as everything on which it depends is unchanged.
 
-    The parameters are those of `ldpkit.sweep.sweep`.
+    The parameters are those of `ldpkit.grid.grid`.
     """
     own: Any = {"store": paths.STORE, "identity": identity}
-    return sweeps.sweep(func, grid, **own | options)
+    return grid(func, cells, **own | options)
 
 
 def _code(owner: Any) -> str:

@@ -96,9 +96,9 @@ def _interrupted(*_: object) -> NoReturn:
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second interrupt ends even this
     try:
-        if executors := sys.modules.get("ldpkit.executors"):
-            for group in [*executors.running]:
-                executors.kill(group)
+        if launch := sys.modules.get("ldpkit.blackbox.clients.launch"):
+            for group in [*launch.running]:
+                launch.kill(group)
         progress = sys.modules.get("ldpkit.progress")  # which is not there if nothing was begun
         known = progress.running[0] if progress and progress.running else None
         start = "\n" if known and os.isatty(2) else ""  # the bar stays where it was

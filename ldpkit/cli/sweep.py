@@ -15,11 +15,11 @@ import click
 import yaml
 
 from .. import digests, executors
-from .. import sweep as sweeps
+from .. import grid as grids
 from ..auditors import AUDITS
 from ..checks import integer, need, one_of, repeated
 from ..digests import digest, replaceable
-from ..progress import shown
+from ..progress import Progress, shown
 from ..types import Row
 from .group import brief
 from .options import FAILED, cli, number, options
@@ -49,14 +49,13 @@ def parsed(text: bytes) -> Any:
     Raises
     ------
     ValueError
-        If aliases would expand to more than `ldpkit.sweep.MAX_CELLS` values.
+        If aliases would expand to more than `ldpkit.grid.MAX_CELLS` values.
     """
     loader = _Loader(text)
     node = loader.get_single_node()
     size = _size(node, {})
     need(
-        size <= sweeps.MAX_CELLS,
-        f"at most {sweeps.MAX_CELLS} values can be written out, got {size}",
+        size <= grids.MAX_CELLS, f"at most {grids.MAX_CELLS} values can be written out, got {size}"
     )
     return None if node is None else loader.construct_document(node)
 
@@ -115,8 +114,8 @@ def read(path: str | Path, allow: Collection[str] = ()) -> Plan:
     path : path
         Regular file of at most 256 KiB. It is YAML with the keys ``audit`` (a key of
         `ldpkit.auditors.AUDITS`), ``seed`` (non-negative) and ``grid`` (parameters as in
-        `ldpkit.sweep.cells`, with at least one cell). It may have ``fixed``, parameters that all
-        cells share, and ``out``, the file of the table.
+        `ldpkit.grid.combinations`, with at least one cell). It may have ``fixed``, parameters that
+        all cells share, and ``out``, the file of the table.
     allow : collection of str
         Modules from which clients may be imported, including their submodules. Only the caller can
         name them, not the file.
@@ -163,7 +162,7 @@ def _planned(
     for part in [grid] if isinstance(grid, dict) else grid:
         for twice in sorted(fixed.keys() & _names("grid", part).keys()):
             raise ValueError(f"{twice} must be given in the grid or fixed, not in both")
-    cells = sweeps.cells([cell | fixed for cell in sweeps.cells(grid)]) if grid else []
+    cells = grids.combinations([cell | fixed for cell in grids.combinations(grid)]) if grid else []
     need(cells, f"grid must hold at least one cell, got {grid!r}")
     need(
         out is None or (isinstance(out, str) and out),
@@ -179,16 +178,19 @@ def _planned(
         )
     if allow:
         sys.path.insert(0, os.getcwd())  # for clients, and workers inherit it
-    for cell in sweeps.progress(cells, len(cells), "checking"):
-        try:
-            need(
-                "seed" not in cell,
-                "seed must stand outside the grid, because every cell derives its own seed from it",
-            )
-            integer("runs", cell.get("runs", 1), 1)
-            AUDITS[audit].of(**{name: x for name, x in cell.items() if name != "runs"})
-        except Exception as error:
-            raise ValueError(f"cell {cell}: {error}") from error
+    with Progress(len(cells), "cells", "checking") as bar:
+        for cell in cells:
+            try:
+                need(
+                    "seed" not in cell,
+                    "seed must stand outside the grid, because every cell derives its own seed"
+                    " from it",
+                )
+                integer("runs", cell.get("runs", 1), 1)
+                AUDITS[audit].of(**{name: x for name, x in cell.items() if name != "runs"})
+            except Exception as error:
+                raise ValueError(f"cell {cell}: {error}") from error
+            bar.add()
     return Plan(audit, seed, cells, out)
 
 
@@ -224,7 +226,7 @@ def _table(text: str) -> bool:
     help="Module from which clients of the grid may be imported (may be repeated).",
 )
 @options(
-    sweeps.sweep,
+    grids.grid,
     only=("workers", "store", "limit"),
     workers={"help": "Processes of this machine.  [default: one per core]"},
     store={
@@ -255,16 +257,18 @@ def sweep(
     replaceable("out", out, "a table that a sweep wrote", _table)
     # after an edit of a client or of a file, cells are stored in another folder
     store = (store or out.with_suffix(".cells")) / plan.sources()
+    # an interrupt leaves semaphores, which Python's resource tracker removes: it need not say so
+    sys.warnoptions.append("ignore:resource_tracker")
     with contextlib.nullcontext() if scheduler is None else executors.connect(scheduler) as cluster:
         if cluster and not cluster.scheduler_info()["workers"]:
             click.echo("ldpkit: the cluster has no worker yet; waiting for one", err=True)
         try:
-            table = sweeps.sweep(
+            table = grids.grid(
                 AUDITS[plan.audit].cell, plan.cells, seed=plan.seed, workers=workers,
                 executor=cluster and cluster.get_executor(pure=False), store=store, table=out,
                 label=config.stem, limit=limit,
             )  # fmt: skip
-        except sweeps.SweepError as error:
+        except grids.GridError as error:
             table, failures = error.table, error.failures
     for cell, cause in failures:
         click.echo(brief(f"ldpkit: cell {cell} failed: {type(cause).__name__}: {cause}"), err=True)

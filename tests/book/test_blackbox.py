@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import series
 import sniper
-from laws import P_MIN
+from chance import P_MIN
 from scipy import stats
 
 from ldpbook.paths import ROOT

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from notebooks import NOTEBOOKS, cells_of, notebook
 
-from ldpbook import build, execute, reproduce, stored
+from ldpbook import build, compare_builds, execute, stored
 from ldpbook.paper_values import COLUMNS
 from ldpbook.paths import ROOT
 
@@ -446,14 +446,14 @@ def test_a_build_is_held_to_what_the_release_found():
     rows = [("a", "drawn", 1, "reproduced", 1.0, 0.01), ("a", "exact", 1, "reproduced", 2.0, None)]
     rows.append(("a", "seconds", 1, "other-data", 3.0, None))
     board = pd.DataFrame(rows, columns=columns).assign(how=["real reports"] * 2 + ["timing"])
-    release = reproduce.stored(board)
+    release = compare_builds.stored(board)
     assert release["tolerance"].tolist() == pytest.approx([0.05 * 2**0.5, 2e-6])
-    assert not any(map(len, reproduce.changes(board, release).values()))
+    assert not any(map(len, compare_builds.changes(board, release).values()))
     verdicts = ["reproduced", "differs", "other-data"]
     moved = board.assign(reproduced=[1.06, 2.00001, 9.0], verdict=verdicts)
-    found = reproduce.changes(moved, release)
+    found = compare_builds.changes(moved, release)
     assert [rows["series"].tolist() for rows in found.values()] == [["exact"], ["exact"], [], []]
-    renamed = reproduce.changes(board.assign(series=["drawn", "new", "seconds"]), release)
+    renamed = compare_builds.changes(board.assign(series=["drawn", "new", "seconds"]), release)
     assert [len(rows) for rows in renamed.values()] == [0, 0, 1, 1]
 
 
@@ -464,7 +464,7 @@ def test_two_builds_are_compared_file_by_file(tmp_path):
         for path in ("executed/book/a.ipynb", "executed/book/a.json", f"html/{name}.html"):
             (tmp_path / name / path).write_text(name)
         (tmp_path / name / "scoreboard.csv").write_text("equal")
-    common, unequal = reproduce.differences(tmp_path / "one", tmp_path / "two")
+    common, unequal = compare_builds.differences(tmp_path / "one", tmp_path / "two")
     assert (common, unequal) == (2, ["executed/book/a.ipynb", "html/one.html", "html/two.html"])
 
 
@@ -475,8 +475,8 @@ def test_only_pages_without_a_seed_and_times_may_differ_between_builds(tmp_path)
     page.write_text(f'<img src="../../{svg}"><a href="../../{csv}">')
     may = ["executed/book/ldp_sgd/fig7.ipynb", f"html/{csv}", f"html/{svg}", "released.csv"]
     must = "executed/book/ldp_sgd/fig4.ipynb html/_images/3c4d.svg scoreboard.csv html/.buildinfo"
-    assert reproduce.excused((tmp_path,), may + must.split()) == {*may}
-    assert {*reproduce.MEASURED, *reproduce.SEEDLESS} <= {*NOTEBOOKS}
+    assert compare_builds.excused((tmp_path,), may + must.split()) == {*may}
+    assert {*compare_builds.MEASURED, *compare_builds.SEEDLESS} <= {*NOTEBOOKS}
 
 
 def test_a_chapter_is_executed_alone_and_as_the_book_would(project, capsys):

@@ -12,8 +12,8 @@ import pytest
 
 from ldpbook import claims, execute
 from ldpkit.auditors import Audit
+from ldpkit.grid import combinations
 from ldpkit.mechanisms import GRR, SUE
-from ldpkit.sweep import cells
 
 ROOT = Path(__file__).parents[2]
 
@@ -114,7 +114,7 @@ def figure_2():
         "k": [25, 50, 100, 150, 200],
         "epsilon": [0.25, 0.5, 0.75, 1, 2, 4, 6, 10],
     }
-    every = cells(grid | {"trials": 10**6, "alpha": 0.01})
+    every = combinations(grid | {"trials": 10**6, "alpha": 0.01})
     exact = [Audit.of(both=False, **cell).expected[0][0] for cell in every]
     return pd.DataFrame(every)[list(grid)].assign(exact=exact)
 

@@ -21,7 +21,7 @@ from ldpkit.auditors import Audit, KVAudit
 from ldpkit.mechanisms import LDPSGD, PCKVGRR
 
 ROOT = Path(ldpkit.__file__).parent
-PAGES = "plots plot_style paper_values claims datasets nets stored paths".split()
+PAGES = "plots plot_style paper_values claims datasets neural_networks stored paths".split()
 OWN = {
     name: path
     for name, path in PACKAGE.modules.items()

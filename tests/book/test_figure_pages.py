@@ -15,7 +15,7 @@ from notebooks import ROOT, cells_of
 import ldpkit.attacks
 import ldpkit.auditors
 import ldpkit.mechanisms
-from ldpbook import claims, errata, figures, lessons, reading, scoreboard, states
+from ldpbook import claims, errata, figures, lessons, page_layout, scoreboard, states
 from ldpbook.execute import Project
 from ldpkit import stats
 
@@ -105,7 +105,7 @@ def test_numbers_are_counted_by_what_they_were_compared_with():
         "2 of 3 numbers agree: 1 with the authors' code, 1 of 2 with what the paper prints or draws"
     )
     assert states.numbers(ROWS) == told
-    parts = re.findall(r'<i class="(\w+)" style="flex-grow:(\d)">', reading.bar(ROWS))
+    parts = re.findall(r'<i class="(\w+)" style="flex-grow:(\d)">', page_layout.bar(ROWS))
     assert parts == [("agree", "1"), ("other", "2"), ("differ", "1")]
     papers = pd.concat([ROWS, ROWS.assign(item="q/fig1", kind="claim in words")])
     assert states.numbers(papers).endswith("2 of 4 with what the papers print, draw or state")
@@ -157,7 +157,7 @@ def test_the_line_has_numbers_statements_and_which_one_differs_and_why(tmp_path)
         "claim-rad-d",
         "rad-2",
     ]
-    line = reading.status(ROWS, found, "a & b", lambda page: f"../{page}.html")
+    line = page_layout.status(ROWS, found, "a & b", lambda page: f"../{page}.html")
     seen, folded = re.sub(r"<(?!/?a|/?b|/?strong)[^>]*>", "", line).split("4 more")
     assert "<strong>1 of 4 statements hold</strong>; <b>conclusions differ</b>: “<a " in seen
     assert (
@@ -180,7 +180,7 @@ def test_the_line_has_numbers_statements_and_which_one_differs_and_why(tmp_path)
 def test_page_tile_front_page_and_scoreboard_say_the_same(tmp_path):
     project = small(tmp_path, CLAIMS, ERRATA, ROWS.assign(item="rad/fig1"), WHY)
     shown, board = (
-        reading.gallery(project),
+        page_layout.gallery(project),
         scoreboard.page(tmp_path, tmp_path / "_build" / "scoreboard.csv"),
     )
     assert shown.count("<li>") == 3 and shown.count('href="rad/fig1.html"') == 2
@@ -230,7 +230,7 @@ def test_every_tile_asks_a_question():
     asked = {
         row.item: lessons.title(project, f"book/{row.page}")
         if row.item in first
-        else reading.question(project, f"book/{row.page}", row.item)
+        else page_layout.question(project, f"book/{row.page}", row.item)
         for row in later
     }
     assert [item for item, words in asked.items() if not words.endswith("?")] == []
@@ -248,8 +248,8 @@ def test_a_tile_shows_one_panel_of_a_figure():
     figure.savefig(png, format="png")
     plt.close(figure)
     for number, colour in ((1, (255, 0, 0)), (2, (0, 0, 255))):
-        tile = reading.panel(svg.getvalue(), png.getvalue(), number)
-        assert tile.size == reading.SIZE and tile.getpixel((160, 100)) == colour
+        tile = page_layout.panel(svg.getvalue(), png.getvalue(), number)
+        assert tile.size == page_layout.SIZE and tile.getpixel((160, 100)) == colour
 
 
 @pytest.mark.parametrize("size, seen", [(10, True), (3, False)])
@@ -271,7 +271,7 @@ def test_a_tile_cuts_no_letter_and_shows_none_that_is_too_small(size, seen):
     figure.savefig(png, format="png", dpi=200)
     plt.close(figure)
     for number in (1, 2):
-        tile = np.asarray(reading.panel(svg.getvalue(), png.getvalue(), number)).astype(int)
+        tile = np.asarray(page_layout.panel(svg.getvalue(), png.getvalue(), number)).astype(int)
         red, green, blue = (
             2 * tile[:, :, i] - tile.sum(axis=2) + tile[:, :, i] > 150 for i in range(3)
         )

@@ -17,17 +17,17 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import ldpkit
-from ldpbook import artifact, supply
+from ldpbook import artifact, dependencies
 
 ROOT = Path(__file__).parents[2]
 OWN = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PAGES = tomllib.loads((ROOT / "book/pyproject.toml").read_text())
 PYPROJECT = OWN["project"]
-RELEASES = supply.releases((ROOT / "requirements.lock").read_text())
-MORE = supply.releases((ROOT / "requirements-dev.lock").read_text())
+RELEASES = dependencies.releases((ROOT / "requirements.lock").read_text())
+MORE = dependencies.releases((ROOT / "requirements-dev.lock").read_text())
 LOCKED = [f"{r.name}=={r.version}{r.marker and f' ; {r.marker}'}" for r in RELEASES + MORE]
 LOCK = [Requirement(text) for text in LOCKED]
-PINS = [ROOT / "requirements.lock", ROOT / "requirements-dev.lock", *supply.PINS]
+PINS = [ROOT / "requirements.lock", ROOT / "requirements-dev.lock", *dependencies.PINS]
 
 # installed with Jupyter Book, and switched off or not used by the book
 UNUSED = ("sphinx-comments", "sphinx-jupyterbook-latex", "sphinxcontrib-jsmath")
@@ -67,11 +67,11 @@ def test_every_pin_is_exact_and_has_the_check_sums_of_its_files_and_no_address()
     for path in PINS:
         text = path.read_text()
         assert not re.search(r"://|@ |--(?!hash=sha256:[0-9a-f]{64}\b)", text), path
-        found = supply.releases(text)
+        found = dependencies.releases(text)
         assert found and all(release.hashes for release in found), path
         assert text.count("--hash") == sum(len(release.hashes) for release in found), path
     for path in (ROOT / "book" / "packages").glob("*.txt"):
-        first = supply.releases(path.read_text())[0]
+        first = dependencies.releases(path.read_text())[0]
         assert f"{first.name}-{first.version}" == path.stem
         pins = re.findall(r"^[^# \n].*$", path.read_text(), flags=re.M)
         assert all(re.fullmatch(r"[\w.-]+==[\w.]+ \\", line) for line in pins), path
@@ -88,13 +88,13 @@ def test_everything_that_is_installed_is_checked():
 
 
 def test_the_vulnerabilities_of_everything_that_is_installed_are_looked_up():
-    covered = {ROOT / name for name in supply.INSTALLED} | {*ROOT.glob(supply.DEBIAN)}
+    covered = {ROOT / name for name in dependencies.INSTALLED} | {*ROOT.glob(dependencies.DEBIAN)}
     makefile = (ROOT / "Makefile").read_text()
     words = re.findall(r"(?<![\w)/])(?:[\w.-]+/)*[\w.%*-]+\.(?:txt|lock)\b", makefile)
     named = {path for word in words for path in ROOT.glob(word.replace("%", "*"))} | {
-        ROOT / supply.NPM
+        ROOT / dependencies.NPM
     }
-    assert named == covered and Path(supply.NPM).name in makefile
+    assert named == covered and Path(dependencies.NPM).name in makefile
     places = (
         ROOT,
         ROOT / "benchmarks",
@@ -142,8 +142,8 @@ def test_no_workflow_leaves_the_token_of_its_checkout_to_what_it_runs():
 
 
 def test_the_bill_of_materials_names_every_locked_release_with_its_licence():
-    found = supply.document(ROOT)
-    assert found == supply.document(ROOT) and "://" not in json.dumps(found)
+    found = dependencies.document(ROOT)
+    assert found == dependencies.document(ROOT) and "://" not in json.dumps(found)
     assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.6")
     assert found["metadata"]["component"]["version"] == ldpkit.__version__
     components = found["components"]
@@ -151,9 +151,11 @@ def test_the_bill_of_materials_names_every_locked_release_with_its_licence():
     assert named == [(release.name, release.version) for release in RELEASES]
     assert len({c["bom-ref"] for c in components}) == len(components)
     assert all(c["hashes"] for c in components)
-    known = supply.licences()
+    known = dependencies.licences()
     assert set(known) == {release.name for release in RELEASES + MORE}
-    wrong = [name for name, licence in known.items() if supply.stated(name) not in ("", licence)]
+    wrong = [
+        name for name, licence in known.items() if dependencies.stated(name) not in ("", licence)
+    ]
     parts = [part for c in components for part in (c, *c.get("components", []))]
     said = [one["expression"] for part in parts for one in part["licenses"]]
     every = [*known.values(), *said]
@@ -163,7 +165,9 @@ def test_the_bill_of_materials_names_every_locked_release_with_its_licence():
 
 def test_the_bill_of_materials_names_what_releases_bring_into_the_site():
     """Whatever says its version in a script or a style that the site takes over."""
-    components = {c["name"]: c.get("components", []) for c in supply.document(ROOT)["components"]}
+    components = {
+        c["name"]: c.get("components", []) for c in dependencies.document(ROOT)["components"]
+    }
     version = re.compile(r'(?:^ *\*?[\w. ]*? v?|\bVERSION=")(\d+\.\d+\.\d+)\b', flags=re.M)
     for name, scripts in site_parts():
         said = {found for path in scripts for found in version.findall(path.read_text())}
@@ -267,7 +271,7 @@ def test_the_appendix_for_committees_is_what_ledger_times_and_results_say():
 
 KERNELS = """
 import os
-from ldpbook.kernels import Kernel
+from ldpbook.warm_kernels import Kernel
 for _ in range(20):
     kernel = Kernel()
     print(os.getpgid(kernel.pid) == kernel.pid)

@@ -9,10 +9,10 @@ import math
 import numpy as np
 import pytest
 import scipy
+from chance import RAD
 from dpsgd import DPSGD
 from gaussian_accounting import ADJACENCY, gaussian_epsilon, gaussian_sigma, gdp_mu, rdp_epsilon
 from imputation import impute
-from laws import RAD
 from simulated import laplace_sum_runs, posterior_gain, score_runs
 
 from ldpbook import paths

@@ -229,13 +229,13 @@ def test_a_variant_is_built_apart_says_what_it_is_and_survives_later_runs(monkey
 
 def test_the_functions_behind_a_cell_are_found_by_their_full_names():
     sources = [
-        "from ldpbook import plots\nfrom ldpkit.sweep import sweep\nimport numpy as np",
-        "table = sweep(np.sum, {})",
+        "from ldpbook import plots\nfrom ldpkit.grid import grid\nimport numpy as np",
+        "table = grid(np.sum, {})",
         "plots.use(); figure = plots.figure(table); plots.COLOURS[0]; figure.axes[0].plot([1])",
     ]
     cells = [{"cell_type": "code", "metadata": {}, "source": s} for s in sources]
     used = provenance.functions({"cells": cells})
-    assert used[1] == ["ldpkit.sweep.sweep"]
+    assert used[1] == ["ldpkit.grid.grid"]
     assert used[2] == ["ldpbook.plots.use", "ldpbook.plots.figure"]
 
 

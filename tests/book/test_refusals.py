@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldpbook import claims, datasets, nets, paper_values, plots
+from ldpbook import claims, datasets, neural_networks, paper_values, plots
 
 mpl.use("Agg")
 
@@ -19,10 +19,10 @@ TABLE = pd.DataFrame({"mechanism": ["GRR"], "k": [2], "epsilon": [1.0], "epsilon
 POINTS = pd.DataFrame([("", "", "exact", 1.0, 1.0, None)], columns=plots.COLUMNS)
 SPACE = {
     **{module.__name__.partition(".")[2]: module
-       for module in (claims, datasets, nets, paper_values, plots)},
+       for module in (claims, datasets, neural_networks, paper_values, plots)},
     "math": math, "matplotlib": mpl, "np": np, "X": X, "Y": Y, "TABLE": TABLE, "POINTS": POINTS,
     "rng": lambda: np.random.default_rng(1),
-    "net": lambda: nets.mlp([2, 2], np.random.default_rng(1)),
+    "net": lambda: neural_networks.mlp([2, 2], np.random.default_rng(1)),
     "board": paper_values.Scoreboard("ldp_auditor/fig2"),
 }  # fmt: skip
 REFUSED = [
@@ -65,26 +65,26 @@ REFUSED = [
     ("plots.show(TABLE, -1)", "precision must be an integer >= 0, got -1"),
     ("datasets.download('mnits')", "data set must be one of mnist, fashion_mnist, adult, got 'mnits'; did you mean 'mnist'?"),
     ("datasets.images('adult')", "data set must be one of mnist, fashion_mnist, got 'adult'"),
-    ("nets.mlp([3], rng())", "sizes must name inputs and classes at least, got [3]"),
-    ("nets.mlp(3, rng())", "sizes must be a list of layer sizes, got 3"),
-    ("nets.mlp([3, 0], rng())", "sizes must be an integer >= 1, got 0"),
-    ("nets.mlp([3, 2], 1)", f"{RNG} 1"),
+    ("neural_networks.mlp([3], rng())", "sizes must name inputs and classes at least, got [3]"),
+    ("neural_networks.mlp(3, rng())", "sizes must be a list of layer sizes, got 3"),
+    ("neural_networks.mlp([3, 0], rng())", "sizes must be an integer >= 1, got 0"),
+    ("neural_networks.mlp([3, 2], 1)", f"{RNG} 1"),
     ("net().gradients(X, [0, 1, 2])", "labels must lie in 0..1, got 2 at position 2"),
     ("net().gradients(X, [0, 1])", "labels must be one for each of the 3 records, got 2"),
-    ("nets.train(net(), X, Y, rounds=-1, lr=0.1, rng=rng())", "rounds must be an integer >= 0, got -1"),
-    ("nets.train(net(), X, Y, rounds=1, lr=0, rng=rng())", f"lr {POSITIVE} 0"),
-    ("nets.train(net(), X, Y, rounds=1, lr=0.1, rng=rng(), clients=0)", "clients must be an integer >= 1, got 0"),
-    ("nets.train(net(), X, Y, rounds=1, lr=0.1, rng=rng(), clip=-1)", f"clip {POSITIVE} -1"),
-    ("nets.train(net(), X, Y, rounds=1, lr=0.1, rng=None)", f"{RNG} None"),
-    ("nets.train(net(), X[:0], Y[:0], rounds=1, lr=0.1, rng=rng())", "records must be an integer >= 1, got 0"),
-    ("nets.benign(net(), X[:1], Y[:1], 5, rng())", "records must be an integer >= 2, got 1"),
-    ("nets.benign(net(), X, Y, 0, rng())", "count must be an integer >= 1, got 0"),
-    ("nets.label_flip(net(), X, Y, 5, rng(), 'worst')", "flip must be one of random, next, runner_up, got 'worst'"),
-    ("nets.label_flip(net(), X, Y + 9, 5, rng())", "labels must lie in 0..1, got"),
-    ("nets.gradient_flip(net(), X, Y, 2.5, rng())", "count must be an integer >= 1, got 2.5"),
-    ("nets.gradient_flip(net(), X, Y, 2, 1)", f"{RNG} 1"),
-    ("nets.collude(net(), X, Y, 2, rng(), None)", "teach must be callable, got None"),
-    ("nets.collude(net(), X, Y, 2, 1, len)", f"{RNG} 1"),
+    ("neural_networks.train(net(), X, Y, rounds=-1, lr=0.1, rng=rng())", "rounds must be an integer >= 0, got -1"),
+    ("neural_networks.train(net(), X, Y, rounds=1, lr=0, rng=rng())", f"lr {POSITIVE} 0"),
+    ("neural_networks.train(net(), X, Y, rounds=1, lr=0.1, rng=rng(), clients=0)", "clients must be an integer >= 1, got 0"),
+    ("neural_networks.train(net(), X, Y, rounds=1, lr=0.1, rng=rng(), clip=-1)", f"clip {POSITIVE} -1"),
+    ("neural_networks.train(net(), X, Y, rounds=1, lr=0.1, rng=None)", f"{RNG} None"),
+    ("neural_networks.train(net(), X[:0], Y[:0], rounds=1, lr=0.1, rng=rng())", "records must be an integer >= 1, got 0"),
+    ("neural_networks.benign(net(), X[:1], Y[:1], 5, rng())", "records must be an integer >= 2, got 1"),
+    ("neural_networks.benign(net(), X, Y, 0, rng())", "count must be an integer >= 1, got 0"),
+    ("neural_networks.label_flip(net(), X, Y, 5, rng(), 'worst')", "flip must be one of random, next, runner_up, got 'worst'"),
+    ("neural_networks.label_flip(net(), X, Y + 9, 5, rng())", "labels must lie in 0..1, got"),
+    ("neural_networks.gradient_flip(net(), X, Y, 2.5, rng())", "count must be an integer >= 1, got 2.5"),
+    ("neural_networks.gradient_flip(net(), X, Y, 2, 1)", f"{RNG} 1"),
+    ("neural_networks.collude(net(), X, Y, 2, rng(), None)", "teach must be callable, got None"),
+    ("neural_networks.collude(net(), X, Y, 2, 1, len)", f"{RNG} 1"),
 ]  # fmt: skip
 
 

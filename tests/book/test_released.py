@@ -13,7 +13,7 @@ import pandas as pd
 import pure_ldp_clients
 import pytest
 import table
-from laws import P_MIN, same_rate_p
+from chance import P_MIN, same_rate_p
 
 from ldpbook import paths
 from ldpkit import stats

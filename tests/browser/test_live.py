@@ -254,10 +254,12 @@ def test_progress_is_shown_in_the_bar_and_at_the_cell_and_leaves_nothing(ready, 
     go_on = tmp_path / "go-on"
     cell = write(ready, "\n".join([
         "import time, pathlib",
-        "from ldpkit.sweep import progress",
-        "for i in progress(range(3), 3, 'three'):",
-        f"    while i == 1 and not pathlib.Path({str(go_on)!r}).exists():",
-        "        time.sleep(0.01)",
+        "from ldpkit.progress import Progress",
+        "with Progress(3, 'cells', 'three', notebook=True) as bar:",
+        "    for i in range(3):",
+        f"        while i == 1 and not pathlib.Path({str(go_on)!r}).exists():",
+        "            time.sleep(0.01)",
+        "        bar.add()",
     ]))  # fmt: skip
     cell.locator("textarea").press("Shift+Enter")
     ready.wait_for_function(

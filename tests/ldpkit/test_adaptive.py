@@ -1,6 +1,6 @@
 """The adaptive protocols: known values of a free parameter give the classical protocols, extreme
 ones are right or refused; and estimates drawn without reports, fewer than 1,000 p-values against
-`laws.P_MIN`."""
+`chance.P_MIN`."""
 
 import decimal
 import itertools
@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import EVERY, GAUSSIAN, P_MIN, build, chi_square_p, estimation_p, rng
+from chance import EVERY, GAUSSIAN, P_MIN, build, chi_square_p, estimation_p, rng
 from pytest import approx
 from scipy import stats
 

@@ -6,7 +6,7 @@ import itertools
 import math
 
 import numpy as np
-from laws import APPROXIMATE, GAUSSIAN, build, mechanism_of, rng, table, unit
+from chance import APPROXIMATE, GAUSSIAN, build, mechanism_of, rng, table, unit
 from pytest import approx
 from scipy import integrate, optimize, stats
 

@@ -1,9 +1,9 @@
-"""The attacks: oracle tables, and real reports, judged by exact tails with `laws.P_MIN`."""
+"""The attacks: oracle tables, and real reports, judged by exact tails with `chance.P_MIN`."""
 
 import itertools
 
 import numpy as np
-from laws import P_MIN, chi_square_p, mechanism_of, rng, table, unit
+from chance import P_MIN, chi_square_p, mechanism_of, rng, table, unit
 from pytest import approx
 
 from ldpkit import Client, attacks

@@ -1,5 +1,5 @@
 """The auditor: results, streams, and agreement with the oracle. Fixed seeds: fewer than 500 counts
-are judged by `laws.P_MIN`, fewer than 120 statistics at five standard deviations (6e-7 each), and
+are judged by `chance.P_MIN`, fewer than 120 statistics at five standard deviations (6e-7 each), and
 24 honest audits at alpha = 0.01 (less than 0.05 % in fact)."""
 
 import itertools
@@ -11,7 +11,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from laws import EVERY, P_MIN, binomial_p, build
+from chance import EVERY, P_MIN, binomial_p, build
 
 from ldpkit import Client, attacks, audit, stats
 from ldpkit.auditors import Audit, audits, expected

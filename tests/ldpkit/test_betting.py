@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import rng, table
+from chance import rng, table
 from scipy import stats
 
 from ldpkit.blackbox import betting

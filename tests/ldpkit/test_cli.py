@@ -165,7 +165,7 @@ def test_help_and_version_exit_with_status_zero(call):
 
 
 def test_commands_and_workers_start_without_what_only_tables_figures_and_solvers_need():
-    code = ("import sys, ldpkit.cli, ldpkit.sweep; ldpkit.cli.commands(); print({'pandas',"
+    code = ("import sys, ldpkit.cli, ldpkit.grid; ldpkit.cli.commands(); print({'pandas',"
             " 'matplotlib', 'sklearn', 'scipy.optimize'} & sys.modules.keys())")  # fmt: skip
     assert python(code)[0] == "set()\n"
 

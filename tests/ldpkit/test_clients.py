@@ -1,5 +1,5 @@
 """Foreign clients under audit: the same results as ldpkit's own, and one clear error for everything
-that is no report. Fewer than 100 p-values against `laws.P_MIN`."""
+that is no report. Fewer than 100 p-values against `chance.P_MIN`."""
 
 import inspect
 import itertools
@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from laws import P_MIN, binomial_p, same_rate_p
+from chance import P_MIN, binomial_p, same_rate_p
 
 from ldpkit import Client, attacks, audit, exact_client
 from ldpkit.blackbox.clients import ClientError, recorded

@@ -1,5 +1,5 @@
 """Integer noise: its samplers way by way, its rates and its curve by sums of 60 digits, and fewer
-than 50 p-values of reports against `laws.P_MIN`."""
+than 50 p-values of reports against `chance.P_MIN`."""
 
 import itertools
 import math
@@ -7,8 +7,8 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+from chance import P_MIN, chi_square_p
 from gaussian_accounting import gdp_epsilon
-from laws import P_MIN, chi_square_p
 from pytest import approx
 
 from ldpkit.attacks import Guess, TwoValueTest

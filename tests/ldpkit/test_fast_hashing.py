@@ -1,5 +1,5 @@
 """Local hashing by the functions of packages: against xxhash, enumerations of all functions, a
-closed form, and fewer than 10 p-values of reports against `laws.P_MIN`."""
+closed form, and fewer than 10 p-values of reports against `chance.P_MIN`."""
 
 import itertools
 import math
@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import xxhash
-from laws import P_MIN, binomial_p
+from chance import P_MIN, binomial_p
 from pytest import approx
 
 from ldpkit.attacks import Guess, TwoValueTest

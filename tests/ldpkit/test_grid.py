@@ -1,5 +1,5 @@
 """Noise on a grid: the event by which doubles give values away, that it is gone, the exact laws by
-enumeration. At most 100 p-values, each above `laws.P_MIN`."""
+enumeration. At most 100 p-values, each above `chance.P_MIN`."""
 
 import itertools
 import math
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy
-from laws import P_MIN, chi_square_p, rng, same_rate_p
+from chance import P_MIN, chi_square_p, rng, same_rate_p
 
 from ldpkit import audit
 from ldpkit.attacks import TwoValueTest

@@ -1,12 +1,12 @@
 """The hash family of local hashing: xxHash64 bit for bit, and its law against that of a fully
-random hash, by fewer than 200 p-values against `laws.P_MIN`."""
+random hash, by fewer than 200 p-values against `chance.P_MIN`."""
 
 import itertools
 
 import numpy as np
 import pytest
 import xxhash
-from laws import P_MIN, binomial_p, build, chi_square_p, rng
+from chance import P_MIN, binomial_p, build, chi_square_p, rng
 from scipy import stats
 
 from ldpkit.mechanisms import BLH

@@ -123,12 +123,12 @@ HALL = [
     ("stats.expected_epsilon(0.1, 0.1, 5, 1, tail=0.1)", f"delta {HALF} 1"),
     ("stats.expected_epsilon(0.1, 0.1, '5', tail=0.1)", "trials must be an integer >= 1, got '5'"),
     # sweep
-    ("sweep.sweep(3, {'a': [1]}, seed=1)", "func must be callable, got 3"),
-    ("sweep.sweep(dict, 3, seed=1)", "grid must be a mapping from parameters to values, or a list of cells, got 3"),
-    ("sweep.sweep(dict, [3], seed=1)", "a cell of grid must be a mapping, got 3"),
-    ("sweep.sweep(dict, {'a': [1]}, seed=-1)", "seed must be an integer >= 0, got -1"),
-    ("sweep.sweep(dict, {'a': [1]}, seed=1, workers=0)", "workers must be an integer >= 1, got 0"),
-    ("sweep.cells({'a': [object]})", "must be plain numbers, strings, lists or dictionaries, got type"),
+    ("grid.grid(3, {'a': [1]}, seed=1)", "func must be callable, got 3"),
+    ("grid.grid(dict, 3, seed=1)", "grid must be a mapping from parameters to values, or a list of cells, got 3"),
+    ("grid.grid(dict, [3], seed=1)", "a cell of grid must be a mapping, got 3"),
+    ("grid.grid(dict, {'a': [1]}, seed=-1)", "seed must be an integer >= 0, got -1"),
+    ("grid.grid(dict, {'a': [1]}, seed=1, workers=0)", "workers must be an integer >= 1, got 0"),
+    ("grid.combinations({'a': [object]})", "must be plain numbers, strings, lists or dictionaries, got type"),
     ("executors.isolated('no/such/folder')", "no/such/folder does not exist"),
 ]  # fmt: skip
 
@@ -534,7 +534,7 @@ def test_a_store_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_bytes(b"junk")
     message = "store must be a folder that can be written, got '.*file'"
     with pytest.raises(ValueError, match=message):
-        MODULES["sweep"].sweep(dict, {"a": [1]}, seed=1, store=tmp_path / "file")
+        MODULES["grid"].grid(dict, {"a": [1]}, seed=1, store=tmp_path / "file")
 
 
 AUDIT = "audit --mechanism OUE --k 5 --epsilon 1 --trials 10"

@@ -11,7 +11,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from laws import DATA
+from chance import DATA
 from scipy import stats
 
 from ldpkit.attacks import Guess

@@ -1,12 +1,12 @@
 """Key-value sets, PCKV, CPP and PrivKV: 300,000 real users each against exact laws, and estimators by
-their exact variance; fewer than 200 p-values against `laws.P_MIN`."""
+their exact variance; fewer than 200 p-values against `chance.P_MIN`."""
 
 import itertools
 import math
 
 import numpy as np
 import pytest
-from laws import P_MIN, chi_square_p, estimation_p, rng
+from chance import P_MIN, chi_square_p, estimation_p, rng
 
 from ldpkit.mechanisms import CPPGRR, CPPUE, PCKVGRR, PCKVUE, KeyValues, PrivKV
 from ldpkit.mechanisms.cpp import CPP

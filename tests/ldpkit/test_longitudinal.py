@@ -1,12 +1,12 @@
 """Repeated collections of one value, with fresh and with permanent noise: oracle tables (1e-8, their own rounding), enumerations of
 all outcomes, quadrature. Simulated oracle rates are met within the normal quantile
-of `laws.P_MIN`; fewer than 1,000 p-values."""
+of `chance.P_MIN`; fewer than 1,000 p-values."""
 
 import itertools
 import math
 
 import numpy as np
-from laws import P_MIN, binomial_p, build, mechanism_of, rng, table, unit
+from chance import P_MIN, binomial_p, build, mechanism_of, rng, table, unit
 from pytest import approx
 from scipy import integrate, stats
 

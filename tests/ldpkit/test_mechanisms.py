@@ -1,11 +1,11 @@
 """Real clients of subset selection and of noisy histograms: joint laws by chi-square, noise by
-Kolmogorov-Smirnov, fewer than 1,000 p-values against `laws.P_MIN`."""
+Kolmogorov-Smirnov, fewer than 1,000 p-values against `chance.P_MIN`."""
 
 import itertools
 import math
 
 import numpy as np
-from laws import P_MIN, chi_square_p, rng
+from chance import P_MIN, chi_square_p, rng
 from pytest import approx
 from scipy import stats
 

@@ -1,11 +1,11 @@
 """Several attributes (RS+FD) over GRR and over unary encodings: oracle tables (half a unit of their
-last digit, or 1e-8). Simulated counts are judged by `laws.P_MIN`, certified bounds fail with probability 0.01: seeds are fixed."""
+last digit, or 1e-8). Simulated counts are judged by `chance.P_MIN`, certified bounds fail with probability 0.01: seeds are fixed."""
 
 import itertools
 import math
 
 import numpy as np
-from laws import P_MIN, least_p, rng, table, unit
+from chance import P_MIN, least_p, rng, table, unit
 from pytest import approx
 
 from ldpkit import attacks, audit

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 import pytest
-from laws import build
+from chance import build
 
 from ldpkit import checks
 from ldpkit.mechanisms import BLH, LHO, OLH, SS, THE, FaultyUE, make

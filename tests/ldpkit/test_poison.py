@@ -1,11 +1,11 @@
 """The maximal gain attack: its expectation, and real poisoned reports against it. The variance of a
-run is exact; fewer than 100 p-values against `laws.P_MIN`."""
+run is exact; fewer than 100 p-values against `chance.P_MIN`."""
 
 import itertools
 import math
 
 import numpy as np
-from laws import P_MIN, binomial_p, build, chi_square_p, rng
+from chance import P_MIN, binomial_p, build, chi_square_p, rng
 from pytest import approx
 from scipy import stats
 

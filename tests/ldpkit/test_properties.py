@@ -1,6 +1,6 @@
 """Properties of every mechanism on small domains, with parameters that hypothesis chooses
 (derandomised): the whole law of a report is enumerated. Only real reports are judged by chance, by
-fewer than 50 p-values against `laws.P_MIN`."""
+fewer than 50 p-values against `chance.P_MIN`."""
 
 import functools
 import itertools
@@ -9,9 +9,9 @@ import zlib
 
 import numpy as np
 import pytest
+from chance import P_MIN, chi_square_p
 from hypothesis import given, note, seed, settings
 from hypothesis import strategies as st
-from laws import P_MIN, chi_square_p
 from numpy.lib.recfunctions import structured_to_unstructured
 from scipy import linalg, stats
 

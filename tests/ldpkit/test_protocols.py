@@ -1,12 +1,12 @@
 """Protocols that released packages bring: numbers of their laws that were found by other means, and
-fewer than 50 p-values of reports against `laws.P_MIN`."""
+fewer than 50 p-values of reports against `chance.P_MIN`."""
 
 import itertools
 import math
 
 import numpy as np
 import pytest
-from laws import P_MIN, chi_square_p
+from chance import P_MIN, chi_square_p
 from pytest import approx
 from scipy import integrate
 

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import P_MIN, RAD, binomial_p, same_rate_p
+from chance import P_MIN, RAD, binomial_p, same_rate_p
 
 from ldpkit.auditors import calibrate, expected, rad, rad_audit, rad_result
 from ldpkit.auditors import rad_bounds as bounds

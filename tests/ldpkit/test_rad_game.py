@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from chance import RAD
 from gaussian_accounting import gaussian_epsilon, gaussian_sigma, gdp_mu
-from laws import RAD
 from rad_checks import estimate_sd, rero_epsilon
 from scipy import stats
 

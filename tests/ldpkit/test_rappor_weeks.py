@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import P_MIN, binomial_p, chi_square_p
+from chance import P_MIN, binomial_p, chi_square_p
 from pytest import approx
 
 from ldpkit.attacks import ATTACKS, TwoValueTest

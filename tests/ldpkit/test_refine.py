@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from laws import table
+from chance import table
 from pytest import approx
 
 import ldpkit

@@ -1,11 +1,11 @@
 """Report types: one that nobody has heard of, and what a type leaves out. At most 200 p-values,
-each above `laws.P_MIN`."""
+each above `chance.P_MIN`."""
 
 import math
 
 import numpy as np
 import pytest
-from laws import P_MIN, binomial_p, rng
+from chance import P_MIN, binomial_p, rng
 from speller import Speller, Spelt, Word
 
 from ldpkit import audit

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numba
 import numpy as np
 import pytest
-from laws import P_MIN
+from chance import P_MIN
 from scipy import stats
 
 from ldpkit import Client, audit, jit

@@ -1,5 +1,5 @@
 """Crafted pairs of gradients, the rules that tell them apart, the networks behind them, and the
-auditor's statements. Fewer than 400 p-values are judged by `laws.P_MIN`, expectations at five
+auditor's statements. Fewer than 400 p-values are judged by `chance.P_MIN`, expectations at five
 standard errors."""
 
 import itertools
@@ -8,12 +8,12 @@ import math
 import networks
 import numpy as np
 import pytest
-from laws import P_MIN, rng
+from chance import P_MIN, rng
 from pytest import approx
 from scipy import stats
 
-from ldpbook import datasets, nets
-from ldpbook.nets import benign, collude, gradient_flip, label_flip
+from ldpbook import datasets, neural_networks
+from ldpbook.neural_networks import benign, collude, gradient_flip, label_flip
 from ldpkit.attacks.gradient import RULES, Pairs, dummy
 from ldpkit.auditors import audit_gradient, gradient
 from ldpkit.auditors.gradient import epsilon_from_errors, lower_pooled, plugin_expectation
@@ -117,7 +117,13 @@ def test_angles_are_exact_at_both_ends_and_the_dummy_needs_no_model():
 def trained():
     """Digits, and a net that has seen them: (x, y, net)."""
     x, y = datasets.digits()
-    return x, y, nets.train(nets.mlp([64, 16, 10], rng(2)), x, y, rounds=150, lr=0.2, rng=rng(3))
+    return (
+        x,
+        y,
+        neural_networks.train(
+            neural_networks.mlp([64, 16, 10], rng(2)), x, y, rounds=150, lr=0.2, rng=rng(3)
+        ),
+    )
 
 
 def test_adversaries_craft_what_table_2_says(trained):
@@ -162,7 +168,7 @@ def test_collusion_makes_every_gradient_long(trained):
 
     def teach(fresh, own_x, own_y):
         assert fresh is not net and set(own_y) == {0} and len(own_x) == np.count_nonzero(y == 0)
-        nets.train(fresh, own_x, own_y, rounds=20, lr=0.2, rng=rng(5))
+        neural_networks.train(fresh, own_x, own_y, rounds=20, lr=0.2, rng=rng(5))
 
     pairs = collude(net, x, y, 300, rng(4), teach)
     assert np.array_equal(net.theta, before) and pairs.name == "collusion"
@@ -174,7 +180,7 @@ def test_gradients_per_record_match_finite_differences():
     """Central differences of step 1e-6 err by about 1e-9 in double precision."""
     text = rng(1).integers(0, 100, (4, 25))
     text[0, 10:] = text[1, 24:] = text[2] = 100
-    rows = [(nets.mlp([64, 64, 10], rng(1)), rng(2).normal(size=(4, 8, 8, 1)), 4810),
+    rows = [(neural_networks.mlp([64, 64, 10], rng(1)), rng(2).normal(size=(4, 8, 8, 1)), 4810),
             (networks.cnn((9, 8, 3), 10, rng(1)), rng(2).normal(size=(4, 9, 8, 3)), 2090),
             (networks.lstm(100, 2, rng(1)), text, 7954)]  # fmt: skip
     for net, x, d in rows:
@@ -199,25 +205,28 @@ def test_stand_ins_have_their_sizes_and_start_from_the_stream():
     assert np.array_equal(net.theta, networks.lstm(100, 2, rng(1)).theta)
     other = net.fresh(rng(2))
     assert other.d == net.d and not np.array_equal(other.theta, net.theta)
-    dense = abs(nets.mlp([64, 8, 3], rng(1)).theta)
+    dense = abs(neural_networks.mlp([64, 8, 3], rng(1)).theta)
     assert dense[:520].max() <= 1 / 8 < dense[520:].max() <= 1 / math.sqrt(8)
 
 
 def test_training_learns_with_and_without_noise():
     (x, y), accuracy = datasets.digits(), []
     for lr, mechanism in ((0.5, None), (0.1, LDPSGD(650, 0.5)), (0.1, LDPSGD(650, 4.0))):
-        net, given = nets.mlp([64, 10], rng(1)), {"mechanism": mechanism} if mechanism else {}
-        nets.train(net, x[:1400], y[:1400], rounds=300, lr=lr, rng=rng(2), **given)
+        net, given = (
+            neural_networks.mlp([64, 10], rng(1)),
+            {"mechanism": mechanism} if mechanism else {},
+        )
+        neural_networks.train(net, x[:1400], y[:1400], rounds=300, lr=lr, rng=rng(2), **given)
         accuracy.append(net.accuracy(x[1400:], y[1400:]))
     # over seeds of the noise the last has mean 0.67 and deviation 0.045: five deviations
     assert accuracy[0] > 0.85 and 0.15 < accuracy[1] < accuracy[2] - 0.1
     assert accuracy[2] > 0.67 - 5 * 0.045
     # a round is one step along the mean, and the server may shorten it
-    net, at = nets.mlp([64, 10], rng(1)), rng(2).integers(0, len(y), 7)
+    net, at = neural_networks.mlp([64, 10], rng(1)), rng(2).integers(0, len(y), 7)
     step = net.gradients(x[at], y[at]).mean(axis=0)
     for clip, scale in ((None, 1), (1e9, 1), (0.01, 0.01 / np.linalg.norm(step))):
-        moved = nets.mlp([64, 10], rng(1))
-        nets.train(moved, x, y, rounds=1, lr=0.5, rng=rng(2), clients=7, clip=clip)
+        moved = neural_networks.mlp([64, 10], rng(1))
+        neural_networks.train(moved, x, y, rounds=1, lr=0.5, rng=rng(2), clients=7, clip=clip)
         assert moved.theta == approx(net.theta - 0.5 * scale * step), clip
 
 

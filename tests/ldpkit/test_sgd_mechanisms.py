@@ -1,6 +1,6 @@
 """LDP-SGD, PrivUnit and PrivUnitG: parameters, the exact privacy, the client against its law, and
 the server. Printed numbers are met to half a unit of their last digit; fewer than 500 p-values are
-judged by `laws.P_MIN`."""
+judged by `chance.P_MIN`."""
 
 import dataclasses
 import itertools
@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import P_MIN, rng
+from chance import P_MIN, rng
 from pytest import approx
 from scipy import integrate, special, stats
 

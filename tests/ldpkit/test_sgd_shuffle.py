@@ -1,6 +1,6 @@
 """Shuffled LDP-SGD: Table 3, small cases by enumeration, and the command line. Exact columns are
 met to half a unit of their last digit; counts are judged by fewer than 10 p-values with
-`laws.P_MIN`."""
+`chance.P_MIN`."""
 
 import io
 import itertools
@@ -11,8 +11,8 @@ import zipfile
 
 import numpy as np
 import pandas as pd
+from chance import P_MIN
 from commands import refused
-from laws import P_MIN
 from pytest import approx
 from scipy import stats
 

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import mechanism_of, table, unit
+from chance import mechanism_of, table, unit
 from pytest import approx
 from scipy import special
 from scipy import stats as law

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from laws import DELTA
+from chance import DELTA
 from speller import Speller, Spelt
 
 from ldpkit import Client, audit

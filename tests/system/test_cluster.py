@@ -16,13 +16,13 @@ import dask
 import pandas as pd
 import pytest
 from distributed import KilledWorker, LocalCluster
-from sweep_cells import failing, fragile
+from grid_cells import failing, fragile
 
 import ldpkit.executors
 from ldpkit import executors
 from ldpkit.auditors import AUDITS, RADAudit
 from ldpkit.cli import sweep as command
-from ldpkit.sweep import SweepError, sweep
+from ldpkit.grid import GridError, grid
 
 pytestmark = pytest.mark.xdist_group("cluster")  # one cluster serves all tests of this file
 
@@ -53,7 +53,7 @@ def executor(address):
 
 def swept(audit, **given):
     """The table of a grid as text."""
-    return sweep(AUDITS[audit].cell, GRIDS[audit], seed=3, **given).to_csv(index=False)
+    return grid(AUDITS[audit].cell, GRIDS[audit], seed=3, **given).to_csv(index=False)
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +86,8 @@ def test_a_dask_cluster_gives_the_same_bytes(executor, tables, tmp_path):
 
 @pytest.mark.parametrize("where", ["--workers 1", "--scheduler {}"])
 def test_the_command_gives_the_same_bytes(where, call, here, tables, address):
-    for audit, grid in GRIDS.items():
-        (here / f"{audit}.yml").write_text(json.dumps({"audit": audit, "seed": 3, "grid": grid}))
+    for audit, cells in GRIDS.items():
+        (here / f"{audit}.yml").write_text(json.dumps({"audit": audit, "seed": 3, "grid": cells}))
         status, out, err = call(f"sweep {audit}.yml {where.format(address)}")
         rows = tables[audit].count("\n") - 1
         said = rf"(\d+) of \1 cells finished, {rows} rows in {audit}\.csv"
@@ -96,18 +96,18 @@ def test_the_command_gives_the_same_bytes(where, call, here, tables, address):
 
 
 def test_a_killed_worker_of_a_cluster_costs_only_its_cell(executor, tmp_path):
-    grid = {"x": range(8), "marks": str(tmp_path), "fatal": [[2]]}
-    found = sweep(fragile, grid, seed=1, executor=executor, table=tmp_path / "table.csv")
+    cells = {"x": range(8), "marks": str(tmp_path), "fatal": [[2]]}
+    found = grid(fragile, cells, seed=1, executor=executor, table=tmp_path / "table.csv")
     assert (tmp_path / "2").exists()  # it did die
-    undisturbed = sweep(fragile, grid, seed=1, workers=1).to_csv(index=False)
+    undisturbed = grid(fragile, cells, seed=1, workers=1).to_csv(index=False)
     assert found.to_csv(index=False) == (tmp_path / "table.csv").read_text() == undisturbed
 
 
 def test_a_cell_that_always_kills_its_worker_is_reported_and_the_others_finish(executor, tmp_path):
-    grid = {"x": range(4), "marks": str(tmp_path), "fatal": [[0]], "always": True}
+    cells = {"x": range(4), "marks": str(tmp_path), "fatal": [[0]], "always": True}
     said = "1 of 4 .*\ncell {'x': 0, .* failed: KilledWorker"
-    with pytest.raises(SweepError, match=said) as caught:
-        sweep(fragile, grid, seed=1, executor=executor)
+    with pytest.raises(GridError, match=said) as caught:
+        grid(fragile, cells, seed=1, executor=executor)
     assert caught.value.table["x"].tolist() == [1, 2, 3]
     assert isinstance(caught.value.failures[0][1], KilledWorker)
     assert executor.submit(abs, -1).result() == 1
@@ -115,8 +115,8 @@ def test_a_cell_that_always_kills_its_worker_is_reported_and_the_others_finish(e
 
 def test_a_failing_cell_of_a_cluster_is_reported_while_the_others_finish(executor):
     said = "2 of 5 .*\ncell {'x': 1} failed: ArithmeticError: no half of 1\ncell {'x': 3}"
-    with pytest.raises(SweepError, match=said) as caught:
-        sweep(failing, {"x": range(5)}, seed=1, executor=executor)
+    with pytest.raises(GridError, match=said) as caught:
+        grid(failing, {"x": range(5)}, seed=1, executor=executor)
     assert caught.value.table["half"].tolist() == [0, 1, 2]
 
 
@@ -138,8 +138,8 @@ def test_workers_with_other_versions_are_refused_naming_both(call, here, address
             status, out, err = call(f"sweep sweep.yml --scheduler {address}")
             assert (status, out, err.count("\n")) == (4, "", 1) and re.search(message, err)
             assert [path.name for path in here.iterdir()] == ["sweep.yml"]
-            with pytest.raises(SweepError, match=message):  # a worker that joined after the check
-                sweep(failing, {"x": [2, 4]}, seed=1, executor=client.get_executor(pure=False))
+            with pytest.raises(GridError, match=message):  # a worker that joined after the check
+                grid(failing, {"x": [2, 4]}, seed=1, executor=client.get_executor(pure=False))
         finally:
             client.run(pretend, own)
 
@@ -195,8 +195,8 @@ def test_a_sweep_takes_clients_and_pairs_and_knows_them_edited(here):
     (here / "grown.py").write_text(source.format(0.9))
     cell = {"mechanism": "grown:loud", "report": "value", "k": 3, "epsilon": 1.0}
     other = {"mechanism": "GRR", "k": 3, "epsilon": 1.0}
-    grid = [cell, cell | {"epsilon": 9.0, "pair": [1, 2]}, other]
-    config(here, {"audit": "audit", "seed": 3, "grid": grid, "fixed": {"trials": 2000}})
+    cells = [cell, cell | {"epsilon": 9.0, "pair": [1, 2]}, other]
+    config(here, {"audit": "audit", "seed": 3, "grid": cells, "fixed": {"trials": 2000}})
     command = [sys.executable, "-P", "-m", "ldpkit", "sweep", "sweep.yml", "--workers", "2",
                "--allow", "grown"]  # fmt: skip
 

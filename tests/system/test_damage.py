@@ -12,7 +12,7 @@ from ldpbook import execute
 ROOT = Path(__file__).parents[2]
 
 HELPER = """
-from ldpkit import sweep
+from ldpkit import grid
 
 def one(x, seed):
     return {"y": x}
@@ -21,7 +21,7 @@ def half(x):
     return x / 2
 
 def table():
-    return sweep.sweep(one, {"x": [1]}, seed=1, workers=1, store="kept")
+    return grid.grid(one, {"x": [1]}, seed=1, workers=1, store="kept")
 """
 STORED = """
 from pathlib import Path

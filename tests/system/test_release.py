@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ldpbook import release, supply
+from ldpbook import dependencies, release
 
 ROOT = Path(__file__).parents[2]
 
@@ -114,9 +114,9 @@ def test_every_installed_file_is_looked_up_and_what_could_not_be_is_told(
     assert not re.search(r"pypi\.org|socket", (ROOT / "Makefile").read_text())
     tool, npm = tmp_path / "_build" / "pip-audit" / "bin" / "pip-audit", tmp_path / "npm"
     tool.parent.mkdir(parents=True)
-    for name in supply.INSTALLED:
+    for name in dependencies.INSTALLED:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-    monkeypatch.setattr(supply, "ROOT", tmp_path)
+    monkeypatch.setattr(dependencies, "ROOT", tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     script = '#!/bin/sh\necho "$0 $*" >>{log}\ncase "$*$PWD" in *{part}*) echo "{said}" >&2; exit 1 ;; esac\n'
     for part, said, expected in (
@@ -124,7 +124,7 @@ def test_every_installed_file_is_looked_up_and_what_could_not_be_is_told(
         ("dev.lock", "requests.exceptions.ConnectionError: Max retries exceeded", 4),
         ("flwr", "ERROR:pip_audit._cli:flwr: could not be audited: flwr", 4),
         ("flwr", "Found 1 known vulnerability in 1 package", 0),
-        ("slides", "Found 1 known vulnerability in 1 package", 1),
+        ("pip-audit.txt", "Found 1 known vulnerability in 1 package", 1),
         ("js", "npm error audit endpoint returned an error", 4),
         ("js", "1 high severity vulnerability", 1),
         ("nothing", "", 0),
@@ -135,18 +135,18 @@ def test_every_installed_file_is_looked_up_and_what_could_not_be_is_told(
             path.write_text(script.format(log=log, part=part, said=said))
             path.chmod(0o755)
         with pytest.raises(SystemExit) as ended:
-            supply.vulnerabilities()
+            dependencies.vulnerabilities()
         out = capsys.readouterr().out
         assert ended.value.code == expected and said in out, said
         assert ("this file was not looked up" in out) == (expected == 4)
         asked = log.read_text().splitlines()
         read = [line.partition(" -r ")[2] for line in asked[:-1]]
-        assert read == [str(tmp_path / name) for name in supply.INSTALLED[:-1]]
+        assert read == [str(tmp_path / name) for name in dependencies.INSTALLED[:-1]]
         assert asked[-1].endswith("npm audit --package-lock-only")
     npm.unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit) as ended:
-        supply.vulnerabilities()
+        dependencies.vulnerabilities()
     assert ended.value.code == 4
 
 

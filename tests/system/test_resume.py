@@ -16,7 +16,7 @@ import time
 import pytest
 from notebooks import notebook
 
-from ldpkit import sweep as sweeps
+from ldpkit.grid import grid
 
 KILLS = 6
 THERE = "os.chdir(os.path.join(sys.argv[1], 'book')); sys.path.insert(0, os.getcwd())"
@@ -35,8 +35,8 @@ def cell(x, seed):
 """
 PAGE = """
 import helper
-from ldpkit.sweep import sweep
-table = sweep(helper.cell, {"x": list(range(cells))}, seed=1, workers=2, store="../_build/sweeps")
+from ldpkit.grid import grid
+table = grid(helper.cell, {"x": list(range(cells))}, seed=1, workers=2, store="../_build/sweeps")
 print(table.to_csv())
 """
 
@@ -124,9 +124,9 @@ def test_a_full_disk_stops_a_sweep_and_loses_nothing(tmp_path, checkout, monkeyp
     import helper
 
     store = tmp_path / "store"
-    grid = {"x": list(range(6))}
-    whole = sweeps.sweep(helper.cell, grid, seed=1, workers=1)
-    sweeps.sweep(helper.cell, {"x": [0, 1]}, seed=1, workers=1, store=store)
+    cells = {"x": list(range(6))}
+    whole = grid(helper.cell, cells, seed=1, workers=1)
+    grid(helper.cell, {"x": [0, 1]}, seed=1, workers=1, store=store)
     kept = {path.name: path.read_bytes() for path in store.iterdir()}
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     previous = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -134,9 +134,9 @@ def test_a_full_disk_stops_a_sweep_and_loses_nothing(tmp_path, checkout, monkeyp
         # no file may grow beyond 40 bytes
         resource.setrlimit(resource.RLIMIT_FSIZE, (40, limits[1]))
         with pytest.raises(OSError, match="File too large"):
-            sweeps.sweep(helper.cell, grid, seed=1, workers=1, store=store)
+            grid(helper.cell, cells, seed=1, workers=1, store=store)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, previous)
     assert {path.name: path.read_bytes() for path in store.iterdir()} == kept
-    assert sweeps.sweep(helper.cell, grid, seed=1, workers=1, store=store).equals(whole)
+    assert grid(helper.cell, cells, seed=1, workers=1, store=store).equals(whole)

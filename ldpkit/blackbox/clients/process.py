@@ -23,9 +23,9 @@ from multiprocessing.connection import Connection
 from typing import IO, Any, NoReturn
 
 from ... import checks, progress
-from ...executors import end, launch
 from ...mechanisms.base import ClientError, NoClientError
 from .anything import parsed
+from .launch import end, launch
 
 __all__ = ["Process", "Program"]
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import psutil
 
-from ldpbook import reproduce
+from ldpbook import compare_builds
 
 ROOT = Path(__file__).parents[3]
 HOOK = Path(__file__).parent / "hook"
@@ -158,8 +158,8 @@ def finish(root: Path, command: list[str], log: Path, **more: str) -> str:
 
 def differences(one: Path, two: Path) -> str:
     """In which files two builds of a book differ that should not, or nothing."""
-    unequal = reproduce.differences(one, two)[1]
-    allowed = reproduce.excused((one, two), unequal)
+    unequal = compare_builds.differences(one, two)[1]
+    allowed = compare_builds.excused((one, two), unequal)
     wrong = [name for name in unequal if name not in allowed]
     return f"{len(wrong)} files differ: {', '.join(wrong[:3])}" if wrong else ""
 

@@ -35,7 +35,7 @@ def warm() -> None:
     """Import what commands need, and load compiled code, once for all forks."""
     import pandas  # noqa: F401
 
-    from ldpkit import cli, sweep
+    from ldpkit import cli, grid
     from ldpkit.auditors import Audit
     from ldpkit.blackbox.sequential import SequentialAudit, loop
     from ldpkit.mechanisms import GRR
@@ -43,7 +43,7 @@ def warm() -> None:
     cli.commands()
     given = {"mechanism": "GRR", "k": 5, "epsilon": 1, "attack": "tight", "trials": 300}
     with tempfile.TemporaryDirectory() as store:
-        sweep.sweep(Audit.cell, [given], seed=1, workers=1, store=store)
+        grid.grid(Audit.cell, [given], seed=1, workers=1, store=store)
     loop.time = types.SimpleNamespace(perf_counter=lambda: 0.0)  # an audit's seconds are no result
     SequentialAudit(GRR(5, 1.0), "tight", trials=300).run()
 
@@ -109,12 +109,12 @@ def _sweep(seed: int, n: int, folder: Path) -> dict[str, object]:
         table = pd.read_csv(place / "grid.csv").drop(columns="seconds", errors="ignore")
         return dict.fromkeys(names, "") | {"grid.csv": table.to_csv()}
 
-    def grid(place: Path) -> None:
+    def described(place: Path) -> None:
         (place / "grid.yml").write_text(json.dumps(GRID))
 
     whole = folder / "whole"
     whole.mkdir()
-    grid(whole)
+    described(whole)
     if (found := forked(call, whole)).status:
         raise RuntimeError(found.err)
     wanted = state(whole)
@@ -125,7 +125,7 @@ def _sweep(seed: int, n: int, folder: Path) -> dict[str, object]:
             return f"afterwards status {found.status}: {found.err[-300:]}"
         return "" if state(place) == wanted else "afterwards other files"
 
-    _disturbed(tally, n, folder, call, after, grid)
+    _disturbed(tally, n, folder, call, after, described)
     return tally.row()
 
 

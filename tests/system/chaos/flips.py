@@ -66,7 +66,7 @@ def _flips(
 
 def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
     """Flip `n` bits of each: a store of cells, kept machine code, a kept audit."""
-    from ldpkit import jit, sweep
+    from ldpkit import grid, jit
 
     warm()
     sys.path.insert(0, str(folder))
@@ -79,8 +79,8 @@ def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
         (folder / name).mkdir()
 
     def swept() -> None:
-        grid = {"x": list(range(12))}
-        table = sweep.sweep(flip_cells.cell, grid, seed=1, workers=1, store=folder / "store")
+        cells = {"x": list(range(12))}
+        table = grid.grid(flip_cells.cell, cells, seed=1, workers=1, store=folder / "store")
         print(table.to_csv())
 
     def compiled_call() -> None:

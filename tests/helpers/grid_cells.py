@@ -1,4 +1,4 @@
-"""Provide cells of sweeps for other processes, which import this file; it imports no library that
+"""Provide cells of grids for other processes, which import this file; it imports no library that
 they do not need.
 """
 
@@ -64,7 +64,7 @@ def fragile(x, seed, marks, fatal=(), always=False):
 
 
 def interrupting(x, seed, store=None):
-    """Interrupt the sweep from its last cell, which never ends, once the others are stored."""
+    """Interrupt the run from its last cell, which never ends, once the others are stored."""
     if store and x == 3:
         while len(list(Path(store).glob("*.json"))) < 3:
             pass

@@ -1,4 +1,4 @@
-"""Sweeps: the same table from any worker, a store that survives damage and failure, and isolated
+"""Grids: the same table from any worker, a store that survives damage and failure, and isolated
 packages. What was computed is counted by files that the cells leave behind."""
 
 import itertools
@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import scipy.linalg  # noqa: F401  brings the last of the libraries with threads
 from commands import python
-from sweep_cells import (
+from grid_cells import (
     backwards,
     fragile,
     interrupting,
@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 from ldpkit import digests, executors
 from ldpkit.auditors import AUDITS, Audit, KVAudit
 from ldpkit.executors import isolated
-from ldpkit.sweep import SweepError, cells, sweep
+from ldpkit.grid import GridError, combinations, grid
 
 GRID = {"mechanism": ["GRR", "OUE", "OLH"], "k": [5, 12], "epsilon": [0.5, 2.0], "trials": 5000, "runs": 2}  # fmt: skip
 
@@ -49,29 +49,29 @@ def trace(tmp_path):
 
 @pytest.fixture(scope="module")
 def table():
-    return sweep(Audit.cell, GRID, seed=1, workers=1).to_csv()
+    return grid(Audit.cell, GRID, seed=1, workers=1).to_csv()
 
 
-def one(func, grid, **given):
-    """A sweep by this process."""
-    return sweep(func, grid, **{"seed": 1, "workers": 1} | given)
+def one(func, asked, **given):
+    """A table made by this process."""
+    return grid(func, asked, **{"seed": 1, "workers": 1} | given)
 
 
 def test_rows_come_in_the_order_of_the_grid_with_the_last_parameter_fastest():
     wanted = [{"a": a, "b": b, "c": 5} for a, b in itertools.product([1, 2], ["x", "y"])]
-    assert cells({"a": [1, 2], "b": ["x", "y"], "c": 5}) == wanted
-    found = sweep(Audit.cell, GRID, seed=1, workers=2)[["mechanism", "k", "epsilon", "run"]]
+    assert combinations({"a": [1, 2], "b": ["x", "y"], "c": 5}) == wanted
+    found = grid(Audit.cell, GRID, seed=1, workers=2)[["mechanism", "k", "epsilon", "run"]]
     wanted = itertools.product(GRID["mechanism"], GRID["k"], GRID["epsilon"], range(2))
     assert list(found.itertuples(index=False, name=None)) == list(wanted)
     listed = [{"x": 3}, {"x": 1}, {"x": 2}]  # a list keeps its order
-    for grid, workers in ((listed, 2), (iter(listed), 1)):
-        assert sweep(square, grid, seed=1, workers=workers)["x"].tolist() == [3, 1, 2]
+    for asked, workers in ((listed, 2), (iter(listed), 1)):
+        assert grid(square, asked, seed=1, workers=workers)["x"].tolist() == [3, 1, 2]
     numbers = [{"x": np.int64(1)}, {"x": np.int32(2)}]  # of NumPy, become plain
-    for grid in ({"x": np.array([1, 2])}, numbers, {"x": range(1, 3)}, {"x": (1, 2)}):
-        pd.testing.assert_frame_equal(one(square, grid), one(square, {"x": [1, 2]}))
+    for asked in ({"x": np.array([1, 2])}, numbers, {"x": range(1, 3)}, {"x": (1, 2)}):
+        pd.testing.assert_frame_equal(one(square, asked), one(square, {"x": [1, 2]}))
     found = one(several, {"n": [2, 1]})  # a cell may give several rows
     assert found.values.tolist() == [[2, 0, 0.0, "a,b"], [2, 1, 0.5, "a,b"], [1, 0, 0.0, "a,b"]]
-    assert sweep(square, {"x": []}, seed=1).empty and sweep(square, [], seed=1).empty
+    assert grid(square, {"x": []}, seed=1).empty and grid(square, [], seed=1).empty
 
 
 def test_sums_of_a_cell_are_formed_by_one_thread_and_only_there():
@@ -84,32 +84,32 @@ def test_sums_of_a_cell_are_formed_by_one_thread_and_only_there():
 @pytest.fixture(params=[10**4, 2, 1])
 def groups(request, monkeypatch):
     """Most tasks that an executor gets: each cell is one, or cells go in two groups or in one."""
-    monkeypatch.setattr(sys.modules["ldpkit.sweep"], "_TASKS", request.param)
+    monkeypatch.setattr(sys.modules["ldpkit.grid"], "_TASKS", request.param)
     return request.param
 
 
 @pytest.mark.parametrize("workers", [1, 2, None])
 def test_any_number_of_workers_gives_the_same_bytes(workers, table, groups):
-    assert sweep(Audit.cell, GRID, seed=1, workers=workers).to_csv() == table
+    assert grid(Audit.cell, GRID, seed=1, workers=workers).to_csv() == table
 
 
 def test_a_thread_pool_gives_the_same_bytes_and_stays_open(table, tmp_path):
     forbidden = tmp_path / "forbidden"
     forbidden.write_text("1")
     with ThreadPoolExecutor(2) as pool:
-        assert sweep(Audit.cell, GRID, seed=1, executor=pool).to_csv() == table
+        assert grid(Audit.cell, GRID, seed=1, executor=pool).to_csv() == table
         assert pool.submit(abs, -1).result() == 1
         with pytest.raises(RuntimeError, match="no square of 1"):
-            sweep(square, {"x": range(4), "forbidden": str(forbidden)}, seed=1, executor=pool)
+            grid(square, {"x": range(4), "forbidden": str(forbidden)}, seed=1, executor=pool)
         assert pool.submit(abs, -1).result() == 1
     assert one(Audit.cell, GRID, seed=2).to_csv() != table
 
 
 def test_a_cell_does_not_depend_on_the_rest_of_the_grid():
-    whole, alone = sweep(square, {"x": range(6)}, seed=1, workers=2), one(square, [{"x": 4}])
+    whole, alone = grid(square, {"x": range(6)}, seed=1, workers=2), one(square, [{"x": 4}])
     assert whole[whole["x"] == 4].reset_index(drop=True).to_csv() == alone.to_csv()
     assert whole["seed"].nunique() == whole["drawn"].nunique() == 6
-    twice = sweep(square, {"x": [7, 7]}, seed=1, workers=2)
+    twice = grid(square, {"x": [7, 7]}, seed=1, workers=2)
     assert twice.iloc[0].tolist() == twice.iloc[1].tolist()
     with pytest.raises(RuntimeError, match="cell {} failed: TypeError: cells and results must"):
         one(lambda seed: {"value": object()}, [{}])
@@ -118,8 +118,8 @@ def test_a_cell_does_not_depend_on_the_rest_of_the_grid():
 
 
 def stored(tmp_path, trace, workers=1, seed=1, xs=range(6)):
-    grid = {"x": xs, "trace": str(trace)}
-    return sweep(square, grid, seed=seed, workers=workers, store=tmp_path / "store").to_csv()
+    asked = {"x": xs, "trace": str(trace)}
+    return grid(square, asked, seed=seed, workers=workers, store=tmp_path / "store").to_csv()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -181,20 +181,20 @@ def test_a_failing_cell_is_named_and_the_others_are_finished_for_good(
 
     forbidden, file = tmp_path / "forbidden", tmp_path / "table.csv"
     forbidden.write_text("4")
-    grid = {"x": range(6), "trace": str(trace), "forbidden": str(forbidden)}
+    asked = {"x": range(6), "trace": str(trace), "forbidden": str(forbidden)}
     given = {"seed": 1, "workers": workers, "store": tmp_path / "store", "table": file}
     message = r"1 of 6 .*\ncell \{'x': 4, .*\} failed: ArithmeticError: no square of 4"
-    with pytest.raises(SweepError, match=message) as caught:
-        sweep(square, grid, **given)
+    with pytest.raises(GridError, match=message) as caught:
+        grid(square, asked, **given)
     (cell, error), table = caught.value.failures[0], caught.value.table
-    assert cell == cells(grid)[4] and isinstance(error, ArithmeticError)
+    assert cell == combinations(asked)[4] and isinstance(error, ArithmeticError)
     assert caught.value.__cause__ is error
     assert table["x"].tolist() == [0, 1, 2, 3, 5] and table.to_csv(index=False) == file.read_text()
     assert computed() == list("01235")
     forbidden.unlink()
-    found = sweep(square, grid, **given).to_csv(index=False)
+    found = grid(square, asked, **given).to_csv(index=False)
     assert computed() == list("012345")
-    assert found == file.read_text() == one(square, grid).to_csv(index=False)
+    assert found == file.read_text() == one(square, asked).to_csv(index=False)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -215,8 +215,8 @@ def test_a_cell_that_returns_no_row_or_its_parameter_fails_by_name_and_the_next_
         "table": tmp_path / "table.csv",
     }
     for _ in range(2):  # the second run finds the good cells in the store
-        with pytest.raises(SweepError) as failed:
-            sweep(odd, {"x": range(10)}, **given)
+        with pytest.raises(GridError) as failed:
+            grid(odd, {"x": range(10)}, **given)
         causes = {cell["x"]: str(cause) for cell, cause in failed.value.failures}
         assert causes.keys() == wrong.keys() and all(wrong[x] in said for x, said in causes.items())
         assert (
@@ -247,31 +247,31 @@ def test_a_row_may_repeat_a_parameter_or_name_one_of_a_list():
 
 
 def test_an_error_that_every_cell_has_is_told_three_times_and_counted():
-    with pytest.raises(SweepError, match="^5 of 5 cells failed(.|\n)*and 2 more$") as caught:
+    with pytest.raises(GridError, match="^5 of 5 cells failed(.|\n)*and 2 more$") as caught:
         one(square, {"x": ["a", "b", "c", "d", "e"]})
     assert len(caught.value.failures) == 5 and caught.value.table.empty
 
 
 def test_a_dying_worker_costs_only_its_own_cell_which_is_computed_again(tmp_path, groups):
-    grid = {"x": range(5), "marks": str(tmp_path), "fatal": [[1, 3]]}
-    found = sweep(fragile, grid, seed=1, workers=2)
+    asked = {"x": range(5), "marks": str(tmp_path), "fatal": [[1, 3]]}
+    found = grid(fragile, asked, seed=1, workers=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "3"]  # both did die
-    assert found.to_csv() == one(fragile, grid).to_csv()
-    grid = {"x": range(4), "marks": str(tmp_path), "fatal": [[0]], "always": True}
-    message = "cell {'x': 0, .*failed: BrokenExecutor: a worker process ended with status -9"
-    with pytest.raises(SweepError, match=message) as caught:
-        sweep(fragile, grid, seed=1, workers=2)
+    assert found.to_csv() == one(fragile, asked).to_csv()
+    asked = {"x": range(4), "marks": str(tmp_path), "fatal": [[0]], "always": True}
+    message = r"cell {'x': 0, .*failed: TerminatedWorkerError(.|\n)*SIGKILL"
+    with pytest.raises(GridError, match=message) as caught:
+        grid(fragile, asked, seed=1, workers=2)
     assert caught.value.table["x"].tolist() == [1, 2, 3]
     assert isinstance(caught.value.failures[0][1], BrokenExecutor)
 
 
 def test_an_interrupt_ends_running_cells_and_keeps_what_is_finished(tmp_path):
     store, file = tmp_path / "store", tmp_path / "table.csv"
-    grid = {"x": range(4), "store": str(store)}
+    asked = {"x": range(4), "store": str(store)}
     with pytest.raises(KeyboardInterrupt):
-        sweep(interrupting, grid, seed=1, workers=2, store=store, table=file)
+        grid(interrupting, asked, seed=1, workers=2, store=store, table=file)
     assert pd.read_csv(file)["x"].tolist() == [0, 1, 2] and len(list(store.iterdir())) == 3
-    found = sweep(square, {"x": [1, 2]}, seed=1, workers=2)  # with fresh processes
+    found = grid(square, {"x": [1, 2]}, seed=1, workers=2)  # with fresh processes
     assert found["square"].tolist() == [1, 4]
 
 
@@ -290,16 +290,16 @@ def test_cells_that_an_executor_refuses_or_drops_are_reported(groups):
     dropped = []
     for executor, error in (Broken(), "BrokenExecutor: out of order"), (
         Dropping(), "CancelledError: dropped by the executor"):  # fmt: skip
-        with pytest.raises(SweepError, match=f"2 of 2 cells failed(.|\n)*{error}"):
-            sweep(square, {"x": [1, 2]}, seed=1, executor=executor)
+        with pytest.raises(GridError, match=f"2 of 2 cells failed(.|\n)*{error}"):
+            grid(square, {"x": [1, 2]}, seed=1, executor=executor)
     assert len(dropped) == min(groups, 2)
 
 
 def test_a_worker_with_other_versions_is_refused_naming_both(monkeypatch):
     wanted = executors.versions() | {"numpy": "0.1"}
     monkeypatch.setattr(executors, "versions", lambda: wanted)
-    with pytest.raises(SweepError, match=rf"has numpy {np.__version__} instead of 0\.1"):
-        sweep(square, {"x": [1, 2]}, seed=1, workers=2)
+    with pytest.raises(GridError, match=rf"has numpy {np.__version__} instead of 0\.1"):
+        grid(square, {"x": [1, 2]}, seed=1, workers=2)
 
 
 def watching(x, seed, table):
@@ -308,18 +308,18 @@ def watching(x, seed, table):
 
 def test_the_table_can_be_read_at_any_moment_and_grows_by_whole_rows(tmp_path, monkeypatch):
     """Writing costs no time, or a second, and may take a tenth of the time."""
-    file, grid = tmp_path / "table.csv", {"table": str(tmp_path / "table.csv")}
+    file, asked = tmp_path / "table.csv", {"table": str(tmp_path / "table.csv")}
     for step, seen in ((0.0, [0, 1, 2, 3, 4]), (1.0, [0] * 9 + [9] * 5)):
         clock = types.SimpleNamespace(monotonic=itertools.count(0.0, step).__next__)
         with monkeypatch.context() as patch:
-            patch.setattr("ldpkit.sweep.time", clock)
-            found = one(watching, grid | {"x": range(len(seen))}, table=file)
+            patch.setattr("ldpkit.grid.time", clock)
+            found = one(watching, asked | {"x": range(len(seen))}, table=file)
         assert found["seen"].tolist() == seen and file.read_text() == found.to_csv(index=False)
         assert [path.name for path in tmp_path.iterdir()] == ["table.csv"], step
         file.unlink()
     given = {"table": file, "store": tmp_path / "store"}
-    one(watching, grid | {"x": [0, 1]}, **given)
-    found = one(watching, grid | {"x": [0, 1, 2]}, **given)
+    one(watching, asked | {"x": [0, 1]}, **given)
+    found = one(watching, asked | {"x": [0, 1, 2]}, **given)
     assert found["seen"].tolist()[2] == 2  # a resumed table starts with what is stored
 
 
@@ -376,7 +376,7 @@ def test_isolated_pools_import_each_their_own_version_of_a_package(tmp_path, mon
     one, two = tmp_path / "1", tmp_path / "2"
     for folders, version in (([one], "1"), ([two, one], "2"), ([os.curdir], "1")):
         with isolated(*folders, workers=1) as pool:
-            found = sweep(of_toy, [{}], seed=1, executor=pool)
+            found = grid(of_toy, [{}], seed=1, executor=pool)
         assert found["version"].tolist() == [version], folders
         assert Path(found["file"][0]) == (tmp_path / version / "toy.py").resolve(), folders
     assert "toy" not in sys.modules
@@ -384,7 +384,7 @@ def test_isolated_pools_import_each_their_own_version_of_a_package(tmp_path, mon
         isolated("no_such_folder")
 
 
-BAR = "from ldpkit.sweep import progress\nfor _ in progress(range(3), 3, 'three things'): pass"
+BAR = "from ldpkit.progress import Progress\nwith Progress(3, 'cells', 'three things', notebook=True) as bar: bar.add(3)"
 
 
 @pytest.mark.parametrize("switch, shown", [({}, True), ({"TQDM_DISABLE": "1"}, False)])
@@ -408,16 +408,16 @@ def test_progress_is_silent_where_nobody_watches():
 
 
 def test_a_cell_that_takes_too_long_is_ended_once_and_all_others_are_finished(tmp_path):
-    grid = {"x": [0, 2, 3, 1], "marks": str(tmp_path)}
+    asked = {"x": [0, 2, 3, 1], "marks": str(tmp_path)}
     # the one process that computes them has started when time begins to count
-    one(stuck, grid | {"x": [4]}, limit=600)
+    one(stuck, asked | {"x": [4]}, limit=600)
     message = r"1 of 4 cells failed.*\ncell {'x': 1, .*} failed: TimeoutError: not finished within"
-    with pytest.raises(SweepError, match=message) as caught:
-        one(stuck, grid, limit=2)
+    with pytest.raises(GridError, match=message) as caught:
+        one(stuck, asked, limit=2)
     assert caught.value.table["twice"].tolist() == [0, 4, 6]
     # it is not tried again
     assert sorted(path.name[0] for path in tmp_path.iterdir()) == ["0", "1", "2", "3", "4"]
-    assert one(stuck, grid | {"x": [5]}, limit=600)["twice"].tolist() == [10]
+    assert one(stuck, asked | {"x": [5]}, limit=600)["twice"].tolist() == [10]
 
 
 def test_a_limit_is_a_positive_time_of_our_own_processes(table):
@@ -425,8 +425,8 @@ def test_a_limit_is_a_positive_time_of_our_own_processes(table):
         given = [{"limit": bad} for bad in (0, -1, "1", np.nan)]
         for bad in [*given, {"limit": 60, "executor": pool}]:
             with pytest.raises(ValueError, match="limit must"):
-                sweep(Audit.cell, GRID, seed=1, **bad)
-    assert sweep(Audit.cell, GRID, seed=1, workers=2, limit=60).to_csv() == table
+                grid(Audit.cell, GRID, seed=1, **bad)
+    assert grid(Audit.cell, GRID, seed=1, workers=2, limit=60).to_csv() == table
 
 
 # --- what a stored cell depends on, as far as ldpkit looks by itself ---------------------------------

@@ -1,5 +1,5 @@
 """What readers take away: zips with the same bytes each time and every column explained, words for links,
-a site without what no page needs, slides cut from the pages."""
+a site without what no page needs."""
 
 import base64
 import csv
@@ -13,7 +13,7 @@ import pytest
 from docutils.core import publish_doctree
 from PIL import Image
 
-from ldpbook import execute, takeaway
+from ldpbook import downloads, execute
 from ldpbook.paper_values import COLUMNS
 from ldpbook.paths import ROOT
 
@@ -44,13 +44,13 @@ def project(tmp_path):
     for name in ("book/rad/fig1", "_build/executed/book/rad/fig1"):
         (tmp_path / f"{name}.ipynb").write_text(json.dumps({"cells": cells}))
     rows = "rad/fig1,s,1,,,2,0,2,v,,=,h,k\nkv_auditor/fig6,t,1,,,2,0,2,v,,=,h,k\n"
-    (tmp_path / "_build" / "scoreboard.csv").write_text(f"{','.join(takeaway.BOARD)}\n{rows}")
+    (tmp_path / "_build" / "scoreboard.csv").write_text(f"{','.join(downloads.BOARD)}\n{rows}")
     return execute.Project(tmp_path)
 
 
 def test_a_zip_has_everything_of_its_paper_and_the_same_bytes_each_time(project):
-    made = takeaway.archive(project, "rad")
-    assert made == takeaway.archive(project, "rad") and list(takeaway.BOARD) == COLUMNS
+    made = downloads.archive(project, "rad")
+    assert made == downloads.archive(project, "rad") and list(downloads.BOARD) == COLUMNS
     with zipfile.ZipFile(io.BytesIO(made)) as zipped:
         found = {name.removeprefix("rad/"): zipped.read(name) for name in zipped.namelist()}
         assert {info.date_time for info in zipped.infolist()} == {(1980, 1, 1, 0, 0, 0)}
@@ -71,9 +71,9 @@ def test_a_zip_has_everything_of_its_paper_and_the_same_bytes_each_time(project)
 def test_a_page_is_described_by_its_first_sentences_cut_at_a_word():
     short = "Title\n=====\n\nShort.\n\n"
     note = "\n\n.. note:: not this one, although it is long enough to be\n"
-    said = takeaway.described(publish_doctree(f"{short}{'word ' * 60}{note}"))
+    said = downloads.described(publish_doctree(f"{short}{'word ' * 60}{note}"))
     assert said.startswith("word word") and said.endswith("word…") and len(said) <= 180
-    assert takeaway.described(publish_doctree(short)) == ""
+    assert downloads.described(publish_doctree(short)) == ""
 
 
 def test_what_no_page_needs_goes_and_nothing_else(tmp_path):
@@ -91,30 +91,6 @@ def test_what_no_page_needs_goes_and_nothing_else(tmp_path):
     left = {"a.html": kept, "search.html": index + kept}
     for name in left:
         (tmp_path / name).write_text(f"<head>{gone}{index}{kept}</head>")
-    takeaway.lighten(tmp_path)
+    downloads.lighten(tmp_path)
     assert {name: (tmp_path / name).read_text()[6:-7] for name in left} == left
     assert {name: (tmp_path / name).exists() for name in names} == names
-
-
-def test_slides_are_cut_from_the_pages_and_lead_to_them(project, monkeypatch):
-    html = project.html("book/rad/fig1").parent
-    html.mkdir(parents=True)
-    picture = "<img src='../../_images/1.svg' alt='a'><figcaption>Seen.</figcaption>"
-    asked = "<p class='page-needs'>easy</p><p>Why? <a href='../x.html#y'>x</a></p>"
-    answer = "<div class='subtitle'><p>Two</p></div><div class='answer'><p>No.</p></div>"
-    for name, text in {
-        "index": "<h1>RAD<a class='headerlink'>#</a></h1><p>About it.</p>",
-        "fig1": f"<h1>One</h1>{asked}<figure id='fig-rad-1'>{picture}</figure>",
-        "fig2": f"<h1>Is it?</h1>{answer}<section id='how-to-read-it'><p>Nothing.</p></section>",
-    }.items():
-        (html / f"{name}.html").write_text(f"<article>{text}</article>")
-    title, (first, figure), (asked,), errata, *_ = takeaway.slides(project, "rad")
-    assert "<h1>RAD</h1>" in title[0] and "About it." in title[0]
-    assert "Why?" in first and 'href="../html/book/x.html#y"' in first and "easy" not in first
-    assert 'src="../html/_images/1.svg"' in figure and "Seen." in figure
-    assert "Is it?" in asked and '<div class="fragment"><p>No.</p></div>' in asked
-    assert "Nothing." in asked.partition('<aside class="notes">')[2]
-    assert 'errata.html#rad-1"' in errata[0]
-    monkeypatch.setattr("ldpbook.paths.ROOT", ROOT / "nowhere")
-    with pytest.raises(SystemExit, match="make book"):
-        takeaway.main()

@@ -24,7 +24,7 @@ from PIL import Image, ImageDraw
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from . import figures, lessons, provenance, states, takeaway
+from . import downloads, figures, lessons, provenance, states
 from .execute import Json, Project
 
 EVIDENCE = "does-it-agree-with-the-paper"
@@ -259,8 +259,8 @@ def files(project: Project) -> Iterator[tuple[str, bytes]]:
     """Yield the pictures of the tiles, which stand next to the pages; ``tile`` in ``figures.yml`` chooses the panel."""
     for where in {f"book/{name}" for name in figures.items(project.root)["page"]}:
         notebook = provenance.executed(project, where)
-        pictures, tile = takeaway.pictures(notebook), figures.notes(project.root, where).get("tile", 1)
+        pictures, tile = downloads.pictures(notebook), figures.notes(project.root, where).get("tile", 1)
         for figure in provenance.figures(notebook):
             if figure.name in pictures:
                 picture = panel(figure.svg, pictures[figure.name], tile)
-                yield f"{FOLDER}/{figure.name}.webp", takeaway.encoded(picture, "webp", quality=72, method=6)
+                yield f"{FOLDER}/{figure.name}.webp", downloads.encoded(picture, "webp", quality=72, method=6)
