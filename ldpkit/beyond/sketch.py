@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import checks
 from ..jit import kernel
-from ..mechanisms.base import Domain, Epsilon, SupportOracle
+from ..mechanisms.base import Domain, Epsilon, FrequencyOracle, exact_distribution
 from ..mechanisms.grr import respond, response_rates
 from ..reports.base import structured
 from ..types import Array, ArrayLike, Rng
@@ -39,8 +39,9 @@ def _indices(values: Array, order: int, keep: float, rng: Rng) -> Array:
     return out
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class HR(SupportOracle, exact=True):
+class HR(FrequencyOracle):
     """Hadamard response: one index, which is likely if the value's row of a public matrix has a
     plus there.
 
@@ -78,7 +79,7 @@ class HR(SupportOracle, exact=True):
         return _indices(self._users(values, rng), self.order, self.p, rng)
 
 
-class SignOracle(SupportOracle):
+class SignOracle(FrequencyOracle):
     """Base of the protocols whose reports are `Signs`."""
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
@@ -92,8 +93,9 @@ class SignOracle(SupportOracle):
         return structured(form.form, **chosen, indices=indices, signs=signs)
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class HM(SignOracle, exact=True):
+class HM(SignOracle):
     """Hadamard mechanism: a few random indices, and jointly perturbed signs of the value's row.
 
     Parameters
@@ -133,7 +135,7 @@ class HM(SignOracle, exact=True):
 
 
 @dataclass(frozen=True)
-class CountMeanSketch(SupportOracle):
+class CountMeanSketch(FrequencyOracle):
     """Base of the protocols with public hash functions, whose parameters are those of `CMS`."""
 
     k: Domain
@@ -149,8 +151,9 @@ class CountMeanSketch(SupportOracle):
         )
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class CMS(CountMeanSketch, exact=True):
+class CMS(CountMeanSketch):
     """Count mean sketch: a public hash function, and a one-hot row of independently flipped signs.
 
     Parameters
@@ -189,8 +192,9 @@ class CMS(CountMeanSketch, exact=True):
         return structured(report_type.form, hash=chosen, signs=sent)
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class HCMS(CountMeanSketch, SignOracle, exact=True):
+class HCMS(CountMeanSketch, SignOracle):
     """Hadamard count mean sketch: a public hash function, and one sign of the transformed one-hot
     row.
 

@@ -29,7 +29,7 @@ __all__ = [
 ]
 # fmt: on
 
-_OWN: dict[str, Callable[..., LocalRandomizer]] = {
+_OWN: dict[str, Callable[..., Mechanism]] = {
     m.__name__: m
     for m in (GRR, SS, FloorSS, SUE, OUE, BLH, OLH, SHE, THE, LHO, ASS, AUE, ALH, ATHE,
               AGRR, ASUE, ABLH, AOLH, GM, AGM, FaultyUE)
@@ -48,11 +48,11 @@ def __getattr__(name: str) -> Any:  # names of `beyond`, which is imported when 
     return getattr(beyond, name)
 
 
-class _Mechanisms(Mapping[str, Callable[..., LocalRandomizer]]):
+class _Mechanisms(Mapping[str, Callable[..., Mechanism]]):
     """The mechanisms by name; `ldpkit.beyond` is imported when one of its mechanisms is first
     used."""
 
-    def __getitem__(self, name: str) -> Callable[..., LocalRandomizer]:
+    def __getitem__(self, name: str) -> Callable[..., Mechanism]:
         return _OWN[name] if name in _OWN else __getattr__("MECHANISMS")[name]
 
     def __iter__(self) -> Iterator[str]:
