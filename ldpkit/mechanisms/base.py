@@ -304,23 +304,22 @@ class FrequencyOracle(Mechanism):
     def p(self) -> float:
         """Probability that the own value is supported: that of the report type, unless a class
         states its own."""
-        return self._pure.p
+        return self._rate("p")
 
     @cached_property
     def q(self) -> float:
         """Probability that one given other value is supported; see `p`."""
-        return self._pure.q
+        return self._rate("q")
 
-    @property
-    def _pure(self) -> Any:
-        """The report type of a pure protocol."""
-        wanted = "mechanism must have two rates p and q of support, got"
-        checks.need(hasattr(self.report_type, "q"), f"{wanted} {self!r}")
-        return self.report_type
+    def _rate(self, name: str) -> Any:
+        form = self.report_type
+        checks.need(hasattr(form, name), f"mechanism must be a pure protocol, got {self!r}")
+        return getattr(form, name)
 
     def support_counts(self, reports: ArrayLike) -> Array:
         """Return the number of reports that support each value, shape (k,)."""
-        return self._pure.support_counts(self.read(reports))
+        form: Any = self.report_type
+        return form.support_counts(self.read(reports))
 
     def estimate(self, reports: Reports) -> Array:
         """Return unbiased estimates of the frequencies, shape (k,), from reports of n >= 1
