@@ -259,7 +259,7 @@ def result(run: "Run") -> SequentialResult:
         restarts=run.restarts if run.program else None,
         one_in=one_in(run),
         seconds=run.seconds,
-        digest=audit.mechanism.digest,
+        digest=getattr(mechanism, "digest", ""),
         event=leading["event"],
         **_curved(run),
         e_value=wealth.e_value,
