@@ -165,7 +165,7 @@ CLIENTS = [
     ("PM(1.0).perturb([0, 9], rng())", "values must be a number in [-1, 1] everywhere, got 9"),
     ("PM(1.0).perturb([[0.5]], rng())", "values must be a one-dimensional array of numbers in [-1, 1], got shape (1, 1)"),
     ("PM(1.0).pair((0.5, 2))", "pair must be a number in [-1, 1], got 2"),
-    *((f"{name}(1.0).variance(5, nan)", "value must be a number in [-1, 1] everywhere, got nan") for name in NUMBERS[:3]),
+    *((f"{name}(1.0).variance(5, nan)", "value must be a number in [-1, 1] everywhere, got nan") for name in ("PM", "Duchi", "Hybrid")),
     ("SW(1.0).pair((0.5, 0.5))", "pair must hold two different numbers in [0, 1], got (0.5, 0.5)"),
     ("SW(1.0).read([1.5])", "reports of SW must be a number in [-0.256083, 1.25608] everywhere, got 1.5"),
     ("Duchi(1.0).read([0.5])", "reports of Duchi must be -2.163953413738653 or 2.163953413738653, got 0.5"),
