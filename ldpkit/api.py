@@ -10,7 +10,7 @@ from .auditors.result import PairResult
 from .blackbox import curve
 from .blackbox.clients import Client
 from .blackbox.sequential import SequentialAudit, SequentialResult
-from .mechanisms import LocalRandomizer
+from .mechanisms import Mechanism
 from .types import ArrayLike, Input, Word
 
 __all__ = ["audit"]
@@ -50,7 +50,7 @@ class SureOptions(PairOptions, total=False):
 
 @overload
 def audit(
-    mechanism: LocalRandomizer,
+    mechanism: Mechanism,
     attack: str | Attack | None = None,
     *,
     seed: int = 1,
@@ -61,7 +61,7 @@ def audit(
 
 @overload
 def audit(
-    mechanism: LocalRandomizer,
+    mechanism: Mechanism,
     attack: str | Attack | None = None,
     *,
     seed: int = 1,
@@ -72,7 +72,7 @@ def audit(
 
 @overload
 def audit(
-    mechanism: LocalRandomizer,
+    mechanism: Mechanism,
     attack: str | Attack | None = None,
     *,
     seed: int = 1,
@@ -83,7 +83,7 @@ def audit(
 
 
 def audit(
-    mechanism: LocalRandomizer,
+    mechanism: Mechanism,
     attack: str | Attack | None = None,
     *,
     seed: int = 1,

@@ -21,8 +21,8 @@ from .types import Array, ArrayLike
 # fmt: off
 __all__ = [
     "integer", "real", "reals", "numeric", "flag", "one_of", "instance", "generator", "masked",
-    "unmasked", "values", "counts", "need", "every", "repeated", "fix", "rule", "bare", "Checked",
-    "checked", "Generator", "Count", "Share", "Positive", "NonNegative", "Flag"
+    "unmasked", "values", "counts", "need", "every", "repeated", "fix", "rule", "bare", "fields",
+    "Checked", "checked", "Generator", "Count", "Share", "Positive", "NonNegative", "Flag"
 ]
 # fmt: on
 
@@ -241,6 +241,14 @@ def bare(annotation: Any) -> Any:
     return annotation.__origin__ if get_origin(annotation) is Annotated else annotation
 
 
+def fields(record: object) -> None:
+    """Check the fields of a frozen dataclass, see `Checked`."""
+    for _, name, check, optional in _rules(type(record)):  # type: ignore[arg-type]  # a class is hashable
+        value = getattr(record, name)
+        if value is not None or not optional:
+            object.__setattr__(record, name, check(name, value))
+
+
 class Checked:
     """Base of frozen dataclasses whose fields are checked at construction.
 
@@ -249,10 +257,7 @@ class Checked:
     """
 
     def __post_init__(self) -> None:
-        for _, name, check, optional in _rules(type(self)):  # type: ignore[arg-type]  # a class is hashable
-            value = getattr(self, name)
-            if value is not None or not optional:
-                object.__setattr__(self, name, check(name, value))
+        fields(self)
 
 
 def checked(function: Callable[Given, Value]) -> Callable[Given, Value]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Protocol, Self, runtime_checkable
 import numpy as np
 
 from .. import checks
-from ..mechanisms.base import LocalRandomizer, distribution_known
+from ..mechanisms.base import Mechanism
 from ..reports import ReportType
 from ..stats import epsilon_lower, expected_epsilon
 from ..types import Array, Pair, Rates, Reports, Rng
@@ -36,51 +36,43 @@ class Attack(Protocol):
     def name(self) -> str:
         """Name of the attack in results."""
 
-    def choose(self, mechanism: LocalRandomizer, trials: int, tail: float) -> "Attack":
+    def choose(self, mechanism: Mechanism, trials: int, tail: float) -> "Attack":
         """Return the attack with its event chosen, before any report is made.
 
         Parameters
         ----------
-        mechanism : LocalRandomizer
+        mechanism : Mechanism
         trials : int
             Reports per input that will be made.
         tail : float
             Tail mass of each bound, see `ldpkit.stats.tail_mass`.
         """
 
-    def accepts(self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng) -> Array:
+    def accepts(self, mechanism: Mechanism, reports: Reports, pair: Pair, rng: Rng) -> Array:
         """Return whether the attack names the first input of the pair, for each real report; bool
         array (n,)."""
 
-    def rates(self, mechanism: LocalRandomizer, pair: Pair | None = None) -> Rates | None:
+    def rates(self, mechanism: Mechanism, pair: Pair | None = None) -> Rates | None:
         """Return the exact true- and false-positive rate for a pair, or ``None`` if the exact
         distribution is unknown."""
 
     def sample(
-        self,
-        mechanism: LocalRandomizer,
-        trials: int,
-        truth: bool,
-        rng: Rng,
-        pair: Pair | None = None,
+        self, mechanism: Mechanism, trials: int, truth: bool, rng: Rng, pair: Pair | None = None
     ) -> int:
         """Return the number of acceptances among `trials` reports, sampled from the exact
         distribution without making reports."""
 
 
-def audited(mechanism: LocalRandomizer) -> LocalRandomizer:
-    """Return `mechanism`, after checking that it is a frozen `LocalRandomizer`."""
+def audited(mechanism: Mechanism) -> Mechanism:
+    """Return `mechanism`, after checking that it is a frozen `Mechanism`."""
     checks.instance(
-        "mechanism",
-        mechanism,
-        LocalRandomizer,
-        "a mechanism whose reports can be read, or a Client",
+        "mechanism", mechanism, Mechanism, "a mechanism whose reports can be read, or a Client"
     )
     checks.need(is_dataclass(mechanism), f"mechanism must be a frozen dataclass, got {mechanism!r}")
     return mechanism
 
 
-def handled(attack: Attack, mechanism: LocalRandomizer, method: str) -> ReportType:
+def handled(attack: Attack, mechanism: Mechanism, method: str) -> ReportType:
     """Return the mechanism's report type if it has the method that the attack needs.
 
     Raises
@@ -116,19 +108,19 @@ class FixedEvent(Attack):
 
     reads: ClassVar[str]
 
-    def choose(self, mechanism: LocalRandomizer, trials: int, tail: float) -> Self:
+    def choose(self, mechanism: Mechanism, trials: int, tail: float) -> Self:
         """Return the attack itself if there is nothing to choose; see `Attack.choose`."""
         handled(self, mechanism, self.reads)
         return self
 
-    def route(self, mechanism: LocalRandomizer) -> str:
+    def route(self, mechanism: Mechanism) -> str:
         """Return how the exact rates are computed, one of `ldpkit.reports.base.ROUTES`."""
         return str(getattr(handled(self, mechanism, self.reads), f"{self.reads}_route"))
 
     @checks.checked
     def sample(
         self,
-        mechanism: LocalRandomizer,
+        mechanism: Mechanism,
         trials: Annotated[int, checks.rule(checks.integer, 0)],
         truth: bool,
         rng: checks.Generator,
@@ -138,7 +130,7 @@ class FixedEvent(Attack):
 
         Parameters
         ----------
-        mechanism : LocalRandomizer
+        mechanism : Mechanism
         trials : int
         truth : bool
             Whether the input is the first value of the pair or the second.
@@ -148,7 +140,7 @@ class FixedEvent(Attack):
         """
         rates = self.rates(mechanism, pair)
         checks.need(
-            distribution_known(mechanism),
+            mechanism.distribution_known,
             f"mechanism must have an exact distribution to sample from, got {mechanism!r}: make"
             " reports instead",
         )
@@ -174,7 +166,7 @@ class Guess(FixedEvent):
     name, reads = "guess", "guess"
 
     @checks.checked
-    def predict(self, mechanism: LocalRandomizer, reports: Reports, rng: checks.Generator) -> Array:
+    def predict(self, mechanism: Mechanism, reports: Reports, rng: checks.Generator) -> Array:
         """Guess the value behind each report.
 
         Parameters
@@ -192,26 +184,26 @@ class Guess(FixedEvent):
         """
         return handled(self, mechanism, self.reads).guess(mechanism.read(reports), rng)
 
-    def accepts(self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng) -> Array:
+    def accepts(self, mechanism: Mechanism, reports: Reports, pair: Pair, rng: Rng) -> Array:
         """Return whether each guess is the first value of `pair`; bool array (n,)."""
         return self.predict(mechanism, reports, rng) == mechanism.pair(pair)[0]
 
-    def success(self, mechanism: LocalRandomizer) -> float | None:
+    def success(self, mechanism: Mechanism) -> float | None:
         """Return the exact probability that the guess is the true value (attacker success rate),
         or ``None`` if it is unknown."""
         rates = self.rates(mechanism)
         return None if rates is None else rates[0]
 
-    def rates(self, mechanism: LocalRandomizer, pair: Pair | None = None) -> Rates | None:
+    def rates(self, mechanism: Mechanism, pair: Pair | None = None) -> Rates | None:
         """Return the exact ``(tpr, fpr)``, or ``None`` if the exact distribution is unknown.
 
         It is unknown for a client, and for subsets of more than one value in several rounds.
         """
         form, pair = handled(self, mechanism, self.reads), mechanism.pair(pair)
-        return form.guess_rates(pair) if distribution_known(mechanism) else None
+        return form.guess_rates(pair) if mechanism.distribution_known else None
 
 
-def success_rate(mechanism: LocalRandomizer) -> float:
+def success_rate(mechanism: Mechanism) -> float:
     """Return the exact probability that the guess is the true value.
 
     Raises
@@ -259,7 +251,7 @@ class TwoValueTest(FixedEvent, checks.Checked):
     threshold: Annotated[float | None, checks.real] = None
     name, reads = "tight", "score"
 
-    def choose(self, mechanism: LocalRandomizer, trials: int, tail: float) -> "TwoValueTest":
+    def choose(self, mechanism: Mechanism, trials: int, tail: float) -> "TwoValueTest":
         """Return the test with the threshold that maximises the expected statistic.
 
         The expectation is exact, so that no report is made.
@@ -284,17 +276,17 @@ class TwoValueTest(FixedEvent, checks.Checked):
         return float(grid[0]) if len(grid) == 1 else checks.real("threshold", self.threshold)
 
     def accepts(
-        self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng | None = None
+        self, mechanism: Mechanism, reports: Reports, pair: Pair, rng: Rng | None = None
     ) -> Array:
         """Return whether each report lies in the event; bool array (n,)."""
         form = handled(self, mechanism, self.reads)
         return self._threshold(form) <= form.score(mechanism.read(reports), mechanism.pair(pair))
 
-    def rates(self, mechanism: LocalRandomizer, pair: Pair | None = None) -> Rates | None:
+    def rates(self, mechanism: Mechanism, pair: Pair | None = None) -> Rates | None:
         """Return the exact ``(tpr, fpr)``, or ``None`` for a client of unknown distribution."""
         form = handled(self, mechanism, self.reads)
         threshold, pair = self._threshold(form), mechanism.pair(pair)
-        return form.score_rates(threshold, pair) if distribution_known(mechanism) else None
+        return form.score_rates(threshold, pair) if mechanism.distribution_known else None
 
 
 @functools.lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from .. import checks
-from ..mechanisms.base import FrequencyOracle, SupportOracle, oracle
+from ..mechanisms.base import FrequencyOracle, oracle
 from ..reports import Noisy
 from ..types import Array, Numbers, Rates, Rng
 
@@ -88,7 +88,7 @@ class MaximalGain(checks.Checked):
 
         Parameters
         ----------
-        mechanism : SupportOracle
+        mechanism : FrequencyOracle
             Its domain must not be smaller than the number of targets.
         count : int
         rng : numpy.random.Generator
@@ -103,7 +103,7 @@ class MaximalGain(checks.Checked):
         return mechanism.report_type.craft(self._checked(mechanism), count, rng, tries)
 
     def simulate(
-        self, mechanism: SupportOracle, values: Sequence[int] | Array, rng: Rng, tries: int = 1000
+        self, mechanism: FrequencyOracle, values: Sequence[int] | Array, rng: Rng, tries: int = 1000
     ) -> Rates:
         """Poison the real reports of users who hold `values`.
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..mechanisms import KEY_VALUE, SupportOracle
 from ..mechanisms.base import build, oracle
-from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
+from ..mechanisms.correlated import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import PCKV, PCKVUE, KeyValues
 from ..reports.base import alphabet, chosen
 from ..types import Array, Held, Word

@@ -12,7 +12,7 @@ import scipy
 
 from .. import checks
 from ..jit import kernel
-from ..mechanisms.base import MIN_EPSILON, Epsilon, LocalRandomizer
+from ..mechanisms.base import MIN_EPSILON, Epsilon, Mechanism, exact_distribution
 from ..reports.base import ReportType, shaped
 from ..rng import State, first_state, next_word
 from ..types import Array, ArrayLike, Numbers, Pair, Rates, Reports, Rng
@@ -235,7 +235,7 @@ class GaussianIntegers(Integers):
 # --- mechanisms
 
 
-class IntegerNoise(LocalRandomizer):
+class IntegerNoise(Mechanism):
     """Base of the mechanisms that add integer noise to an integer of ``0..sensitivity``; reports
     estimate the mean."""
 
@@ -262,8 +262,9 @@ class IntegerNoise(LocalRandomizer):
         """Variance of the noise."""
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class DiscreteLaplace(IntegerNoise, exact=True):
+class DiscreteLaplace(IntegerNoise):
     """Discrete Laplace (geometric) mechanism: an integer plus two-sided geometric noise.
 
     Parameters
@@ -306,8 +307,9 @@ class DiscreteLaplace(IntegerNoise, exact=True):
         return 1 / (2 * math.sinh(self.rate / 2) ** 2)
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class DiscreteGaussian(IntegerNoise, exact=True):
+class DiscreteGaussian(IntegerNoise):
     """Discrete Gaussian mechanism: an integer plus integer noise with the weights of a Gaussian.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import checks
 from ..jit import kernel
-from ..mechanisms.base import Epsilon
+from ..mechanisms.base import Epsilon, exact_distribution
 from ..mechanisms.grr import response_rates
 from ..mechanisms.hashing import LocalHashing
 from ..reports.base import Columns, Structured, log_ratio
@@ -150,8 +150,9 @@ def _collisions(form: Seeded, one: int, two: int) -> float:
     return _shared(form.prime, *_texts(form.k), one, two, form.seeds, form.g) / form.seeds
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class FLH(LocalHashing, exact=True):
+class FLH(LocalHashing):
     """Local hashing by the functions of packages; fast local hashing if the seeds are few.
 
     Parameters

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..mechanisms.base import LocalRandomizer, Stated
+from ..mechanisms.base import Mechanism, exact_distribution
 from ..reports.base import ReportType, shaped
 from ..types import Array, ArrayLike, Input, Pair, Rates, Reports, Rng, Row
 
@@ -78,8 +78,9 @@ class Finite(ReportType):
         return math.inf if largest == _NEVER else largest
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class FiniteMechanism(LocalRandomizer, exact=True):
+class FiniteMechanism(Mechanism):
     """A protocol with finitely many values and reports, given by its probabilities.
 
     Parameters
@@ -121,8 +122,10 @@ class FiniteMechanism(LocalRandomizer, exact=True):
         """The number of a report."""
         return Finite(self.matrix)
 
-    k = Stated()
-    """Number of values."""
+    @property
+    def k(self) -> int:
+        """Number of values."""
+        return self.report_type.k
 
     @property
     def epsilon(self) -> float:

@@ -1,19 +1,29 @@
-"""Reports about rows of a Hadamard matrix, and sketches, whose rows belong to hashed values."""
+"""Hadamard response and the Hadamard mechanism: each value has a row of a public matrix of signs.
+
+It is the row's signs that decide which reports are likely, or the client sends some of the signs.
+"""
 
 import functools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, cast
 
 import numpy as np
 
 from .. import checks
 from ..jit import kernel
-from ..reports.base import Columns, Structured, Support, log_ratio, ones, shaped
+from ..mechanisms.base import Epsilon, FrequencyOracle, exact_distribution
+from ..mechanisms.grr import respond, response_rates
+from ..reports.base import Columns, Structured, Support, log_ratio, ones, shaped, structured
 from ..reports.values import cells
-from ..stats import binomial_window
-from ..types import Array, Pair, Rates, Reports
+from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
 
-__all__ = ["Index", "Signs", "Sketch", "cell_table", "plus", "transform", "words"]
+__all__ = ["HM", "HR", "Index", "SignOracle", "Signs", "cell_table", "plus", "transform", "words"]
+
+MAX_ORDER = 2**20
+"""Largest order of the matrix, because distributions are listed index by index."""
 
 
 @functools.lru_cache(maxsize=8)
@@ -214,103 +224,109 @@ class Signs(Structured):
         return float(tpr), float(fpr)
 
 
-# cached by the sizes of cells, because many hash functions have cells of the same sizes
-@functools.lru_cache(maxsize=2**12)
-def _mean_share(occupied: tuple[int, ...], chance: float, own: int) -> tuple[float, float]:
-    """Return ``E[1 / (own + size)]`` and the probability that ``size`` is 0, where each cell of
-    `occupied` values contributes its values to ``size`` with probability `chance`."""
-    distribution = np.ones(1)
-    for values, repeats in zip(*np.unique(np.array(occupied, int), return_counts=True)):
-        counts, mass = binomial_window(int(repeats), chance, width=12.0)
-        spread = np.zeros(int(values * counts[-1]) + 1)
-        spread[values * counts] = mass
-        distribution = np.convolve(distribution, spread)
-    sizes = own + np.arange(distribution.size)
-    inverse = (distribution[sizes > 0] / sizes[sizes > 0]).sum()
-    return float(inverse), float(distribution[0])
+# --- mechanisms
 
 
+@kernel
+def _indices(values: Array, order: int, keep: float, rng: Rng) -> Array:
+    """Sample one index per user: uniform in the value's half with probability `keep`, otherwise
+    uniform in the other half; int array (n,)."""
+    out = np.empty(values.size, np.int64)
+    for i in range(values.size):
+        row, index = values[i] + 1, int(rng.random() * order)
+        if plus(row, index) != (rng.random() < keep):
+            index ^= row & -row  # flipping the row's lowest one maps each half onto the other
+        out[i] = index
+    return out
+
+
+@exact_distribution
 @dataclass(frozen=True)
-class Sketch(Structured):
-    """A hash function and m signs, structured array (n,) with ``hash`` and ``signs``; a plus
-    supports the values of its cell.
+class HR(FrequencyOracle):
+    """Hadamard response: one index, which is likely if the value's row of a public matrix has a
+    plus there.
 
     Parameters
     ----------
-    k, hashes, m : int
-        Domain size, number of hash functions, and number of cells of a hash function.
-    p, absent : float
-        Probabilities that a sign is sent unchanged, and that it is flipped.
+    k : int
+        Domain size, in [2, 2^20 - 1].
+    epsilon : float
+        Privacy budget, in [1e-6, 30].
+
+    Notes
+    -----
+    The matrix has order ``K = 2^ceil(log2(k + 1))``. Value x has row ``x + 1``, with a plus at the
+    indices y that share an even number of binary ones with ``x + 1``. A report lies in this half
+    with ``p = e^eps / (1 + e^eps)`` and is uniform in either half (Acharya, Sun and Zhang 2019, for
+    one block). Therefore any other value is supported with ``q = 1/2``. The event "a plus for the
+    first value and not for the second" attains the ratio ``e^eps``.
     """
 
-    k: int
-    hashes: int
-    m: int
-    p: float
-    absent: float
-    name, exact, guess_route = "sketch", True, "convolve"
+    k: Annotated[int, checks.rule(checks.integer, 2, MAX_ORDER - 1)]
+    epsilon: Epsilon
 
     @property
-    def columns(self) -> Columns:
-        return {"hash": ("<i8", (), self.hashes), "signs": ("i1", (self.m,), None)}
+    def order(self) -> int:
+        """Order of the matrix."""
+        return 2 ** math.ceil(math.log2(self.k + 1))
+
+    @cached_property
+    def report_type(self) -> Index:
+        """One index."""
+        return Index(self.k, self.order, *response_rates(2, self.epsilon))
+
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
+        """Return indices, int array (n,); see `Mechanism.perturb`."""
+        return _indices(self._users(values, rng), self.order, self.p, rng)
+
+
+class SignOracle(FrequencyOracle):
+    """Base of the protocols whose reports are `Signs`."""
+
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
+        """Return a structured array (n,) with ``indices`` and ``signs``, and with ``hash`` if there
+        are hash functions; see `Mechanism.perturb`."""
+        values, form = self._users(values, rng), cast(Signs, self.report_type)
+        chosen = {"hash": rng.integers(0, form.hashes, values.size)} if form.hashes else {}
+        rows = form.table[chosen.get("hash", 0), values]
+        indices = rng.integers(0, form.order, (values.size, form.t))
+        signs = respond(words(rows[:, None], indices)[:, 0], 2**form.t, form.p, rng)
+        return structured(form.form, **chosen, indices=indices, signs=signs)
+
+
+@exact_distribution
+@dataclass(frozen=True)
+class HM(SignOracle):
+    """Hadamard mechanism: a few random indices, and jointly perturbed signs of the value's row.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, in [2, 2^20].
+    epsilon : float
+        Privacy budget, in [1e-6, 30].
+    t : int
+        Number of indices, in [1, 16].
+
+    Notes
+    -----
+    Value x has row x of the matrix of order ``2^ceil(log2(k))``. The indices are independent and
+    public. Of the ``2^t`` vectors of signs the true one is sent with probability ``p = e^eps /
+    (e^eps + 2^t - 1)``, as in `GRR`. This is local hashing with ``g = 2^t`` cells, in which two
+    values share a cell with probability exactly ``1/g`` (Cormode, Maddock and Maple 2021). The
+    event "signs of the first value and not of the second" attains the ratio ``e^eps``.
+    """
+
+    k: Annotated[int, checks.rule(checks.integer, 2, MAX_ORDER)]
+    epsilon: Epsilon
+    t: Annotated[int, checks.rule(checks.integer, 1, 16)] = 1
 
     @property
-    def table(self) -> Array:
-        """Cell of every value under every hash function, int array (hashes, k)."""
-        return cell_table(self.k, self.hashes, self.m)
+    def order(self) -> int:
+        """Order of the matrix."""
+        return 2 ** math.ceil(math.log2(self.k))
 
-    @property
-    def width(self) -> int:
-        return self.m + 1
-
-    @property
-    def q(self) -> float:
-        """Probability of a plus in the cell of another value under a random hash function."""
-        return self.p / self.m + self.absent * (1 - 1 / self.m)
-
-    def read(self, reports: Reports, sender: str) -> Array:
-        reports = super().read(reports, sender)
-        signs = reports["signs"]
-        checks.every(np.abs(signs) == 1, signs, f"reports of {sender} must hold signs 1 and -1")
-        return reports
-
-    def supported(self, reports: Array, values: Array) -> Array:
-        at = self.table[reports["hash"][:, None], values]
-        return np.take_along_axis(reports["signs"], at, 1) > 0
-
-    def apart(self, pair: Pair) -> float:
-        """Share of the hash functions under which two values have different cells."""
-        return float(np.mean(self.table[:, pair[0]] != self.table[:, pair[1]]))
-
-    def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        return self.apart(pair) * self.p**2, self.apart(pair) * self.absent**2
-
-    def loss(self, pair: Pair) -> float:
-        return 2 * log_ratio(self.p, self.absent) if self.apart(pair) else 0.0
-
-    def guess_rates(self, pair: Pair) -> Rates | None:
-        """Sum over all hash functions; ``None`` if they have too many cells. See
-        `ReportType.guess_rates`."""
-        if self.hashes * (self.m + self.k) > 2**22:
-            return None
-        rates, (first, second) = np.zeros(2), pair
-
-        def share(sizes: Array, own: int) -> tuple[float, float]:
-            return _mean_share(tuple(np.sort(sizes[sizes > 0]).tolist()), self.absent, own)
-
-        for row in self.table:
-            sizes = np.bincount(row, minlength=self.m)  # number of values in each cell
-            first_size, second_size = int(sizes[row[first]]), int(sizes[row[second]])
-            sizes[row[first]] = 0
-            own, empty = share(sizes, first_size)
-            none = self.absent * empty / self.k  # no plus in any cell: any guess
-            rates[0] += self.p * own + none
-            if row[second] == row[first]:
-                rates[1] += self.p * own + none
-                continue
-            sizes[row[second]] = 0
-            with_other, _ = share(sizes, first_size + second_size)
-            without, empty = share(sizes, first_size)
-            rates[1] += self.absent * (self.p * with_other + self.absent * without)
-            rates[1] += self.p * self.absent * empty / self.k
-        return float(rates[0] / self.hashes), float(rates[1] / self.hashes)
+    @cached_property
+    def report_type(self) -> Signs:
+        """Indices and signs."""
+        return Signs(self.k, self.order, self.t, *response_rates(2**self.t, self.epsilon))

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from .. import checks
-from ..mechanisms.base import Epsilon, LocalRandomizer
+from ..mechanisms.base import Epsilon, Mechanism, exact_distribution
 from ..mechanisms.grr import GRR
 from ..reports import ReportType
 from ..reports.base import log_ratio, shaped
@@ -174,7 +174,7 @@ class Mixed(ReportType):
 # --- mechanisms
 
 
-class NumberOracle(LocalRandomizer):
+class NumberOracle(Mechanism):
     """A mechanism for a number in ``[low, high]``, whose reports estimate the mean."""
 
     low, high = -1, 1
@@ -192,7 +192,7 @@ class NumberOracle(LocalRandomizer):
 
     def pair(self, pair: Input = None) -> tuple[float, float]:
         """Return the two audited inputs, by default the smallest and the largest; see
-        `LocalRandomizer.pair`."""
+        `Mechanism.pair`."""
         pair = (float(self.low), float(self.high)) if pair is None else pair
         checks.need(
             np.shape(pair) == (2,) and pair[0] != pair[1],
@@ -228,8 +228,9 @@ class NumberOracle(LocalRandomizer):
         """Variance of the estimate from one report."""
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class PM(NumberOracle, exact=True):
+class PM(NumberOracle):
     """Piecewise mechanism: a real number, which is likelier in an interval around the input than
     elsewhere.
 
@@ -275,8 +276,9 @@ class PM(NumberOracle, exact=True):
         return value**2 / root + (root + 4) / (3 * root**2)
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class Duchi(NumberOracle, exact=True):
+class Duchi(NumberOracle):
     """Duchi's mechanism: one of two numbers; the number nearer to the input is sent more often.
 
     Parameters
@@ -319,8 +321,9 @@ _TURN = math.log(
 )
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class Hybrid(NumberOracle, exact=True):
+class Hybrid(NumberOracle):
     """Hybrid mechanism: the piecewise mechanism or Duchi's, chosen at random for a small variance.
 
     Parameters
@@ -363,8 +366,9 @@ class Hybrid(NumberOracle, exact=True):
         return self.share * piecewise + (1 - self.share) * ends
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class SW(NumberOracle, exact=True):
+class SW(NumberOracle):
     """Square wave: a real number, which is likelier within a fixed distance of the input than
     farther away.
 

@@ -12,7 +12,7 @@ import scipy
 from .. import checks
 from ..guess_success import binomial
 from ..jit import kernel
-from ..mechanisms.base import MAX_ROUNDS, Domain, Epsilon, SupportOracle
+from ..mechanisms.base import MAX_ROUNDS, Domain, Epsilon, FrequencyOracle, exact_distribution
 from ..reports.base import Columns, Structured, alphabet, product_distribution, structured
 from ..types import Array, ArrayLike, Numbers, Pair, Rates, Rng
 from .hadamard import cell_table
@@ -341,8 +341,9 @@ def _sums(report_type: BloomWeeks, n: int) -> tuple[Array, Array]:
     return scores, chances
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class RAPPOR(SupportOracle, exact=True):
+class RAPPOR(FrequencyOracle):
     """RAPPOR with a Bloom filter: a value has several bits, which get permanent noise and then
     fresh noise.
 

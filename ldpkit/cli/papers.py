@@ -13,7 +13,7 @@ from ..auditors import rad as reconstruction
 from ..auditors.result import Row, finite
 from ..checks import integer, need
 from ..mechanisms import GRADIENT, KEY_VALUE, PCKVUE, PrivKV
-from ..mechanisms.cpp import CPP
+from ..mechanisms.correlated import CPP
 from ..refine import front
 from ..refine.pareto import select
 from ..stats import down

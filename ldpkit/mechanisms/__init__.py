@@ -1,7 +1,7 @@
 """Mechanisms of the five papers, one file per family with the same methods, and their names."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,7 @@ from .. import checks
 from ..types import Word
 from .base import FrequencyOracle, LocalRandomizer, Mechanism, SupportOracle, build
 from .composite import BASES, RSFD, Repeated
-from .cpp import CPP, CPPGRR, CPPUE, PrivKV
+from .correlated import CPP, CPPGRR, CPPUE, PrivKV
 from .gradient import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
 from .grr import AGRR, ASS, GRR, SS, FloorSS
 from .hashing import ABLH, ALH, AOLH, BLH, LHO, OLH
@@ -29,7 +29,7 @@ __all__ = [
 ]
 # fmt: on
 
-_OWN: dict[str, Callable[..., LocalRandomizer]] = {
+_OWN: dict[str, Callable[..., Mechanism]] = {
     m.__name__: m
     for m in (GRR, SS, FloorSS, SUE, OUE, BLH, OLH, SHE, THE, LHO, ASS, AUE, ALH, ATHE,
               AGRR, ASUE, ABLH, AOLH, GM, AGM, FaultyUE)
@@ -39,31 +39,19 @@ _OWN: dict[str, Callable[..., LocalRandomizer]] = {
     **{f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "OUE", "GRR")},
 }  # fmt: skip
 
+MECHANISMS: dict[str, Callable[..., Mechanism]]
+"""The mechanisms by their names in the literature."""
 
-def __getattr__(name: str) -> Any:  # names of `beyond`, which is imported when one is first used
+
+def __getattr__(name: str) -> Any:  # `beyond` is imported when one of its names is first used
     from .. import beyond
 
-    if name not in beyond.__all__:
+    known = {cls: getattr(beyond, cls) for cls in beyond.__all__}
+    known["MECHANISMS"] = _OWN | beyond.MECHANISMS
+    if name not in known:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(beyond, name)
+    return globals().setdefault(name, known[name])
 
-
-class _Mechanisms(Mapping[str, Callable[..., LocalRandomizer]]):
-    """The mechanisms by name; `ldpkit.beyond` is imported when one of its mechanisms is first
-    used."""
-
-    def __getitem__(self, name: str) -> Callable[..., LocalRandomizer]:
-        return _OWN[name] if name in _OWN else __getattr__("MECHANISMS")[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([*_OWN, *__getattr__("MECHANISMS")])
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-MECHANISMS = _Mechanisms()
-"""The mechanisms by their names in the literature."""
 
 KEY_VALUE: dict[str, type[PCKV | CPP]] = {
     m.name: m for m in (PCKVUE, PCKVGRR, CPPUE, CPPGRR, PrivKV)
@@ -71,9 +59,15 @@ KEY_VALUE: dict[str, type[PCKV | CPP]] = {
 """The key-value mechanisms by name."""
 
 
+def _named(name: str) -> Callable[..., Mechanism]:
+    from . import MECHANISMS  # of `beyond` too, which is therefore imported here
+
+    return MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]
+
+
 def takes(name: str, parameter: str) -> bool:
     """Whether the mechanism called `name` has a field `parameter`."""
-    cls = MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]
+    cls = _named(name)
     return parameter in inspect.signature(cls).parameters
 
 
@@ -94,7 +88,7 @@ def make(name: str, /, **parameters: Word) -> Any:
         If the name is unknown, a parameter is missing or superfluous, or a value is out of range.
         For an unknown name the message suggests the nearest name.
     """
-    cls = MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]
+    cls = _named(name)
     wanted = inspect.signature(cls).parameters
     memoise = parameters.pop("memoise", None) or False
     tau = None if "tau" in wanted else parameters.pop("tau", None)

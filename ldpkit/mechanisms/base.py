@@ -10,13 +10,14 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from .. import checks
 from ..progress import shown
-from ..reports import ExactSupport, Independent, ReportType, Support
+from ..reports import Independent, ReportType
 from ..types import Array, ArrayLike, Input, Numbers, Reports, Rng, Row, Word
 
 __all__ = [
@@ -24,12 +25,12 @@ __all__ = [
     "NoClientError",
     "Mechanism",
     "LocalRandomizer",
+    "exact_distribution",
     "Epsilon",
     "Delta",
     "Domain",
     "FrequencyOracle",
     "SupportOracle",
-    "Stated",
     "support_estimate",
     "support_variance",
     "MIN_EPSILON",
@@ -84,29 +85,21 @@ class NoClientError(ClientError):
     """The client cannot be started, or ended although it was still needed."""
 
 
-class Mechanism(checks.Checked, ABC):
+class Mechanism(ABC):
     """A client that randomises one user's record.
+
+    Most mechanisms state a `report_type`, and an audit tries to distinguish two inputs by their
+    reports. Mechanisms of key-value sets and of gradients have auditors of their own instead.
 
     Attributes
     ----------
     name : str
-        Abbreviation in the literature; the name of the class if the class states no other.
+        Abbreviation in the literature, by default the name of the class.
     epsilon, delta : float
         The claimed guarantee; ``epsilon = inf`` means that no guarantee is claimed.
-    exact : bool
-        Whether the distribution of the `report_type` is exactly that of `perturb`. A class states
-        this by ``class Name(Base, exact=True)`` and does not inherit it: a subclass that does not
-        state it is audited by real reports.
     """
 
-    exact: ClassVar[bool] = False
-    _client: ClassVar[Callable[..., object]]  # the `perturb` that `exact` describes
-
     if TYPE_CHECKING:  # fields of some mechanisms, constants or properties of others
-
-        @property
-        def name(self) -> str:
-            """Abbreviation in the literature."""
 
         @property
         def epsilon(self) -> float:
@@ -123,15 +116,13 @@ class Mechanism(checks.Checked, ABC):
     else:
         delta, scope = 0.0, ""
 
-    def __init_subclass__(cls, exact: bool = False, **more: object) -> None:
-        super().__init_subclass__(**more)
-        if "exact" not in vars(cls):
-            cls.exact = exact
-        cls._client = cls.perturb
-        stated = "name" in vars(cls) or "name" in vars(cls).get("__annotations__", ())
-        if not stated and isinstance(getattr(cls, "name", ""), str):
-            # a subclass does not take its parent's name, because it may behave differently
-            cls.name = cls.__name__  # type: ignore[method-assign, assignment]  # a property of some
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
+    @property
+    def name(self) -> str:
+        """Abbreviation in the literature."""
+        return type(self).__name__
 
     @property
     def published_delta(self) -> float:
@@ -165,16 +156,24 @@ class Mechanism(checks.Checked, ABC):
             One report per user along the first axis.
         """
 
-
-class LocalRandomizer(Mechanism):
-    """A mechanism that can be audited: an audit tries to distinguish two inputs by their
-    reports."""
+    # --- what an audit of two inputs needs
 
     @property
-    @abstractmethod
     def report_type(self) -> ReportType:
         """The form of a report and, where it is known, the exact distribution of reports; see
         `ldpkit.reports`."""
+        raise ValueError(f"mechanism must be {READABLE}, got {self!r}")
+
+    @property
+    def distribution_known(self) -> bool:
+        """Whether the reports have exactly the distribution of the `report_type`, so that counts
+        may be sampled from this distribution instead of counted on real reports.
+
+        The class must state this by the decorator `exact_distribution`. A subclass that does not
+        repeat it is audited by real reports, and so is a class whose client has been replaced.
+        """
+        described = vars(type(self)).get("_described", self)
+        return getattr(self.perturb, "__func__", None) is described and self.report_type.exact
 
     @property
     def width(self) -> int:
@@ -255,8 +254,29 @@ class LocalRandomizer(Mechanism):
         return self.report_type.read(reports, self.name)
 
 
-class FrequencyOracle(LocalRandomizer):
+READABLE = "a mechanism whose reports can be read, or a Client"
+"""What an audit of two inputs accepts."""
+
+Class = TypeVar("Class", bound=type[Mechanism])
+
+
+def exact_distribution(cls: Class) -> Class:
+    """State that the distribution of a class's `report_type` is exactly that of its `perturb`.
+
+    This is a decorator. A subclass does not inherit the statement, see
+    `Mechanism.distribution_known`.
+    """
+    cls._described = cls.perturb  # type: ignore[attr-defined]  # of no subclass
+    return cls
+
+
+class FrequencyOracle(Mechanism):
     """A mechanism over the values ``0..k-1`` whose reports estimate the frequency of each value.
+
+    Most are pure protocols in the sense of Wang et al. (2017): a report supports a set of values.
+    The set contains the user's own value with probability `p`, and any other value with probability
+    `q`. These two numbers determine the estimator and its variance. Other frequency oracles replace
+    both methods.
 
     Attributes
     ----------
@@ -280,12 +300,56 @@ class FrequencyOracle(LocalRandomizer):
         checks.generator(rng)
         return checks.values(values, self.k)
 
-    @abstractmethod
-    def estimate(self, reports: Reports) -> Array | list[Array]:
+    @cached_property
+    def p(self) -> float:
+        """Probability that the own value is supported: that of the report type, unless a class
+        states its own."""
+        return self._rate("p")
+
+    @cached_property
+    def q(self) -> float:
+        """Probability that one given other value is supported; see `p`."""
+        return self._rate("q")
+
+    def _rate(self, name: str) -> Any:
+        form = self.report_type
+        checks.need(hasattr(form, name), f"mechanism must be a pure protocol, got {self!r}")
+        return getattr(form, name)
+
+    def support_counts(self, reports: ArrayLike) -> Array:
+        """Return the number of reports that support each value, shape (k,)."""
+        form: Any = self.report_type
+        return form.support_counts(self.read(reports))
+
+    def estimate(self, reports: Reports) -> Array:
         """Return unbiased estimates of the frequencies, shape (k,), from reports of n >= 1
         users."""
+        return support_estimate(self.support_counts(reports), len(reports), self.p, self.q)
 
-    @abstractmethod
+    @checks.checked
+    def sample_estimate(self, counts: ArrayLike, rng: checks.Generator) -> Array:
+        """Sample the estimates that fresh reports of a whole population would give.
+
+        If reports support values independently, each support count is sampled as the sum of two
+        binomial variables. Otherwise the client makes every report.
+
+        Parameters
+        ----------
+        counts : int array, shape (k,)
+            Number of users who hold each value.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        float array, shape (k,)
+        """
+        counts = checks.counts(counts, self.k)
+        if not isinstance(self.report_type, Independent):
+            return self.estimate(self.perturb(np.repeat(np.arange(self.k), counts), rng))
+        n = counts.sum()
+        supported = rng.binomial(counts, self.p) + rng.binomial(n - counts, self.q)
+        return support_estimate(supported, n, self.p, self.q)
+
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency.
 
@@ -296,6 +360,13 @@ class FrequencyOracle(LocalRandomizer):
         frequency : float or array
             True frequency of the value, in [0, 1]; 0 gives the usual approximation.
         """
+        return support_variance(self.p, self.q, checked_frequency(frequency)) / checks.integer(
+            "n", n, 1
+        )
+
+
+LocalRandomizer: TypeAlias = Mechanism
+SupportOracle: TypeAlias = FrequencyOracle
 
 
 def oracle(mechanism: FrequencyOracle) -> FrequencyOracle:
@@ -304,24 +375,8 @@ def oracle(mechanism: FrequencyOracle) -> FrequencyOracle:
 
 
 def distribution_known(mechanism: object) -> bool:
-    """Whether counts may be sampled from an exact distribution instead of counted on real reports.
-
-    This needs four conditions. The mechanism's class sets `exact`, its `perturb` has not been
-    replaced since, the exact distribution of its report type is known, and the rates of the
-    mechanism are those of its report type.
-    """
-    return (
-        isinstance(mechanism, LocalRandomizer)
-        and mechanism.exact
-        and "perturb" not in vars(mechanism)
-        and type(mechanism).perturb is type(mechanism)._client
-        and mechanism.report_type.exact
-        and not (
-            isinstance(mechanism, SupportOracle)
-            and isinstance(form := mechanism.report_type, ExactSupport)
-            and (mechanism.p, mechanism.q) != (form.p, form.q)
-        )
-    )
+    """Whether an object is a mechanism of known distribution."""
+    return isinstance(mechanism, Mechanism) and mechanism.distribution_known
 
 
 def build(name: str, cls: Callable[..., Any], **parameters: Word) -> Any:
@@ -357,81 +412,3 @@ def support_variance(p: Numbers, q: Numbers, frequency: Numbers = 0.0) -> Number
 def support_estimate(counts: Array, n: Numbers, p: float, q: float) -> Array:
     """Unbiased frequencies from the numbers of n reports that support each value."""
     return (counts / n - q) / (p - q)
-
-
-class Stated:
-    """A number that the report type states under the same name, such as the rate `p`.
-
-    A subclass may have a field or property of this name instead, which its client then follows. If
-    the report type states another number, the exact distribution is not known.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, mechanism: LocalRandomizer | None, owner: type) -> Any:
-        if mechanism is None:  # a dataclass would take what is returned for a field's default
-            raise AttributeError(self.name)
-        return getattr(mechanism.report_type, self.name)
-
-
-class SupportOracle(FrequencyOracle):
-    """A pure protocol in the sense of Wang et al. (2017).
-
-    Every report supports a set of values. The set contains the user's own value with probability
-    `p`, and any other value with probability `q`. Both are those of the report type, unless a
-    subclass defines its own.
-    """
-
-    if TYPE_CHECKING:
-
-        @property
-        def report_type(self) -> Support:
-            """A set of supported values."""
-
-        @property
-        def p(self) -> float:
-            """Probability that the own value is supported."""
-
-        @property
-        def q(self) -> float:
-            """Probability that one given other value is supported."""
-
-    else:
-        p, q = Stated(), Stated()
-
-    def support_counts(self, reports: ArrayLike) -> Array:
-        """Return the number of reports that support each value, shape (k,)."""
-        return self.report_type.support_counts(self.read(reports))
-
-    def estimate(self, reports: Array) -> Array:
-        return support_estimate(self.support_counts(reports), len(reports), self.p, self.q)
-
-    @checks.checked
-    def sample_estimate(self, counts: ArrayLike, rng: checks.Generator) -> Array:
-        """Sample the estimates that fresh reports of a whole population would give.
-
-        If reports support values independently, each support count is sampled as the sum of two
-        binomial variables. Otherwise the client makes every report.
-
-        Parameters
-        ----------
-        counts : int array, shape (k,)
-            Number of users who hold each value.
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        float array, shape (k,)
-        """
-        counts = checks.counts(counts, self.k)
-        if not isinstance(self.report_type, Independent):
-            return self.estimate(self.perturb(np.repeat(np.arange(self.k), counts), rng))
-        n = counts.sum()
-        supported = rng.binomial(counts, self.p) + rng.binomial(n - counts, self.q)
-        return support_estimate(supported, n, self.p, self.q)
-
-    def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
-        return support_variance(self.p, self.q, checked_frequency(frequency)) / checks.integer(
-            "n", n, 1
-        )

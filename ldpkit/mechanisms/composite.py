@@ -18,7 +18,7 @@ from .base import (
     MAX_ROUNDS,
     FrequencyOracle,
     checked_frequency,
-    distribution_known,
+    exact_distribution,
     oracle,
     support_estimate,
     support_variance,
@@ -29,6 +29,7 @@ from .unary import OUE, SUE, _bits
 __all__ = ["Repeated", "RSFD", "BASES"]
 
 
+@exact_distribution
 @dataclass(frozen=True)
 class Repeated(FrequencyOracle):
     """The same value reported `tau` times.
@@ -72,9 +73,9 @@ class Repeated(FrequencyOracle):
         return self.mechanism.parameters | {"tau": self.tau, "memoise": self.memoise}
 
     @property
-    def exact(self) -> bool:  # type: ignore[override]  # that of the client of one collection
-        """Whether the exact distribution of one collection is known."""
-        return distribution_known(self.mechanism)
+    def distribution_known(self) -> bool:
+        """Whether the exact distribution of one collection, and that of all, is known."""
+        return super().distribution_known and self.mechanism.distribution_known
 
     @property
     def report_type(self) -> Rounds:
@@ -121,8 +122,9 @@ def _checked_sizes(name: str, given: Input) -> int | tuple[int, ...]:
     return tuple(map(checked_size, given)) if np.ndim(given) else checked_size(given)
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class RSFD(FrequencyOracle, exact=True):
+class RSFD(FrequencyOracle):
     """Random sampling plus fake data over d attributes.
 
     Parameters
@@ -237,7 +239,7 @@ class RSFD(FrequencyOracle, exact=True):
         p, q = (rate / self.d + (1 - 1 / self.d) * fake for rate in (mechanism.p, mechanism.q))
         return p, q
 
-    def estimate(self, reports: Sequence[Array]) -> list[Array]:
+    def estimate(self, reports: Sequence[Array]) -> list[Array]:  # type: ignore[override]  # one a part
         """Return a list of d arrays of unbiased frequency estimates."""
         return [
             support_estimate(self.attribute(j).support_counts(part), len(part), *self.support(j))

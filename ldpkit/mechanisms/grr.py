@@ -13,7 +13,7 @@ from ..jit import kernel
 from ..reports import Response, Selection
 from ..rng import State, first_state, next_uniform
 from ..types import Array, ArrayLike, Numbers, Rng
-from .base import Delta, Domain, Epsilon, SupportOracle
+from .base import Delta, Domain, Epsilon, FrequencyOracle, exact_distribution
 
 __all__ = [
     "GRR", "AGRR", "respond", "response_rates", "SubsetSelection", "SS", "FloorSS", "ASS",
@@ -39,8 +39,9 @@ def response_rates(k: Numbers, epsilon: float, delta: float = 0.0) -> tuple[Numb
     return (1 + (k - 1) * delta * small) / total, (1 - delta) * small / total
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class GRR(SupportOracle, exact=True):
+class GRR(FrequencyOracle):
     """Generalised randomised response (k-RR): the own value, or a uniform other value.
 
     Parameters
@@ -69,8 +70,9 @@ class GRR(SupportOracle, exact=True):
         return respond(self._users(values, rng), self.k, self.p, rng)
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class AGRR(GRR, exact=True):
+class AGRR(GRR):
     """Approximate GRR, which keeps the value a little more often than GRR, in exchange for a delta.
 
     Parameters
@@ -136,7 +138,7 @@ def _best_size(k: int, epsilon: float) -> float:
 
 
 @dataclass(frozen=True)
-class SubsetSelection(SupportOracle):
+class SubsetSelection(FrequencyOracle):
     """Base of the protocols whose report is a set of `omega` values; subclasses define `omega`."""
 
     k: Domain
@@ -160,8 +162,9 @@ class SubsetSelection(SupportOracle):
         return _subsets(self._users(values, rng), self.k, self.omega, self.p, first_state(rng))
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class SS(SubsetSelection, exact=True):
+class SS(SubsetSelection):
     """Subset selection: ``omega`` distinct values, of which the true value is the likeliest member.
 
     Parameters
@@ -184,8 +187,9 @@ class SS(SubsetSelection, exact=True):
         return max(1, int(np.rint(_best_size(self.k, self.epsilon))))
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class FloorSS(SS, exact=True):
+class FloorSS(SS):
     """Subset selection with a subset size that is rounded down, as in the paper on reconstruction
     advantage.
 
@@ -205,8 +209,9 @@ class FloorSS(SS, exact=True):
         return max(1, math.floor(_best_size(self.k, self.epsilon)))
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class ASS(SubsetSelection, exact=True):
+class ASS(SubsetSelection):
     """Adaptive subset selection with a free subset size, which `ldpkit.refine.refine`
     chooses.
 

@@ -12,7 +12,7 @@ from .. import checks
 from ..reports import HASH_REPORT, Hashed
 from ..reports.base import structured
 from ..types import Array, ArrayLike, Rng
-from .base import MIN_EPSILON, Delta, Domain, Epsilon, SupportOracle
+from .base import MIN_EPSILON, Delta, Domain, Epsilon, FrequencyOracle, exact_distribution
 from .grr import respond, response_rates
 
 __all__ = ["LocalHashing", "BLH", "OLH", "ALH", "ABLH", "AOLH", "LHO"]
@@ -21,7 +21,7 @@ MAX_CELLS = 2**32
 
 
 @dataclass(frozen=True)
-class LocalHashing(SupportOracle):
+class LocalHashing(FrequencyOracle):
     """Base of the hashing protocols; subclasses define the hash range `g`.
 
     Notes
@@ -54,8 +54,9 @@ class LocalHashing(SupportOracle):
         return structured(HASH_REPORT, seed=seeds, cell=sent)
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class BLH(LocalHashing, exact=True):
+class BLH(LocalHashing):
     """Binary local hashing: two cells.
 
     Parameters
@@ -76,8 +77,9 @@ class BLH(LocalHashing, exact=True):
     """Hash range."""
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class OLH(LocalHashing, exact=True):
+class OLH(LocalHashing):
     """Optimised local hashing: about ``e^eps + 1`` cells, which minimises the variance.
 
     Parameters
@@ -104,8 +106,9 @@ class OLH(LocalHashing, exact=True):
         return int(np.rint(math.exp(self.epsilon))) + 1
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class ALH(LocalHashing, exact=True):
+class ALH(LocalHashing):
     """Adaptive local hashing with a free hash range, which `ldpkit.refine.refine`
     chooses.
 
@@ -127,8 +130,9 @@ class ALH(LocalHashing, exact=True):
     g: Annotated[int, checks.rule(checks.integer, 2, MAX_CELLS)]
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class ABLH(BLH, exact=True):
+class ABLH(BLH):
     """Approximate binary local hashing: `BLH` with `AGRR` on the two cells.
 
     Parameters
@@ -146,8 +150,9 @@ class ABLH(BLH, exact=True):
     delta: Delta
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class AOLH(OLH, exact=True):
+class AOLH(OLH):
     """Approximate optimised local hashing: AGRR on a number of cells that minimises the variance.
 
     Parameters
@@ -179,8 +184,9 @@ class AOLH(OLH, exact=True):
         return max(2, int(np.rint(2 * c / (b + math.sqrt(inner)))))
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class LHO(LocalHashing, exact=True):
+class LHO(LocalHashing):
     """Local hashing only: the report is the true cell without any perturbation, and no epsilon is
     claimed.
 

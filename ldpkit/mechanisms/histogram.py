@@ -22,7 +22,7 @@ from ..jit import kernel
 from ..reports import Gaussian, Laplace, Noisy
 from ..rng import State, first_state, gaussian, laplace, next_word
 from ..types import Array, ArrayLike, Numbers, Rng
-from .base import Delta, Domain, Epsilon, FrequencyOracle, checked_frequency
+from .base import Delta, Domain, Epsilon, FrequencyOracle, checked_frequency, exact_distribution
 
 # fmt: off
 __all__ = [
@@ -218,7 +218,7 @@ class NoisyHistogram(FrequencyOracle):
     @checks.checked
     def sample_estimate(self, counts: ArrayLike, rng: checks.Generator) -> Array:
         """Sample the estimates for a whole population, which are the true frequencies plus the mean
-        noise of n users; see `SupportOracle.sample_estimate`."""
+        noise of n users; see `FrequencyOracle.sample_estimate`."""
         counts = checks.counts(counts, self.k)
         n = counts.sum()
         return (counts + self.report_type.total(n, rng)) / n
@@ -229,8 +229,9 @@ class NoisyHistogram(FrequencyOracle):
         )
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class SHE(NoisyHistogram, exact=True):
+class SHE(NoisyHistogram):
     """Summation with histogram encoding: the one-hot vector plus Laplace noise.
 
     Parameters
@@ -306,8 +307,9 @@ def gaussian_delta(epsilon: float, sigma: float) -> float:
     return scipy.special.ndtr(near - far) - math.exp(epsilon + scipy.special.log_ndtr(-near - far))
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class GM(NoisyHistogram, exact=True):
+class GM(NoisyHistogram):
     """Gaussian mechanism with the classical noise scale.
 
     Parameters
@@ -362,8 +364,9 @@ class GM(NoisyHistogram, exact=True):
         return rounded(reports, self.grid, reports)
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class AGM(GM, exact=True):
+class AGM(GM):
     """Analytic Gaussian mechanism: the smallest noise with which the guarantee holds.
 
     Parameters

@@ -19,8 +19,8 @@ from .base import (
     Domain,
     Epsilon,
     FrequencyOracle,
-    Stated,
     checked_frequency,
+    exact_distribution,
     support_estimate,
     support_variance,
 )
@@ -182,8 +182,9 @@ class Buckets(ReportType):
 # --- mechanisms
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class Chained(FrequencyOracle, exact=True):
+class Chained(FrequencyOracle):
     """Two rounds of noise: a permanent round, and a second round that is fresh in every collection.
 
     Parameters
@@ -305,8 +306,9 @@ class Chained(FrequencyOracle, exact=True):
         return (kept + (total - kept) / self.tau) / checks.integer("n", n, 1)
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class BucketFlip(FrequencyOracle, exact=True):
+class BucketFlip(FrequencyOracle):
     """dBitFlipPM: perturbed bits of some buckets of the domain, sampled once and sent every time.
 
     Parameters
@@ -339,18 +341,20 @@ class BucketFlip(FrequencyOracle, exact=True):
         checks.need(self.k % buckets == 0, f"buckets must divide k = {self.k}, got {buckets}")
         checks.fix(self, buckets=buckets, bits=checks.integer("bits", self.bits, 1, buckets))
 
-    p, q, size = Stated(), Stated(), Stated()
-    """Probability of a one at the true bucket, and at any other, if sampled; values per bucket."""
-
     @cached_property
     def report_type(self) -> Buckets:
         """Bits of the sampled buckets."""
         two = SUE(2, self.epsilon)
         return Buckets(self.k, self.buckets, self.bits, two.p, two.q)
 
+    @property
+    def size(self) -> int:
+        """Values per bucket."""
+        return self.report_type.size
+
     def pair(self, pair: Input = None) -> Pair:
         """Return two values of different buckets, because those of one bucket have the same
-        distribution; see `LocalRandomizer.pair`."""
+        distribution; see `Mechanism.pair`."""
         first, second = super().pair(pair)
         checks.need(
             first // self.size != second // self.size,

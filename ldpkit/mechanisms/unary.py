@@ -3,8 +3,8 @@ that are thresholded to bits."""
 
 import functools
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 import scipy
@@ -14,11 +14,11 @@ from ..jit import kernel
 from ..reports import IndependentBits
 from ..rng import State, first_state, next_uniform, next_word
 from ..types import Array, ArrayLike, Numbers, Rng
-from .base import Delta, Domain, Epsilon, SupportOracle
+from .base import Delta, Domain, Epsilon, FrequencyOracle, exact_distribution
 
 __all__ = [
     "UnaryEncoding", "SUE", "OUE", "AUE", "ASUE", "FaultyUE", "other_rate",
-    "ThresholdedHistogram", "THE", "ATHE", "threshold_rates",
+    "THE", "ATHE", "threshold_rates", "thresholded",
 ]  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def _bits(values: Array, k: int, own: float, other: float, rng: Rng) -> Array:
 
 
 @dataclass(frozen=True)
-class UnaryEncoding(SupportOracle):
+class UnaryEncoding(FrequencyOracle):
     """Base of all protocols whose report is a vector of independent bits with rates `p` and `q`."""
 
     k: Domain
@@ -77,8 +77,9 @@ class UnaryEncoding(SupportOracle):
         return _bits(self._users(values, rng), self.k, self.p, self.q, rng)
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class SUE(UnaryEncoding, exact=True):
+class SUE(UnaryEncoding):
     """Symmetric unary encoding (basic RAPPOR): every bit is kept with the same probability.
 
     Parameters
@@ -101,8 +102,9 @@ class SUE(UnaryEncoding, exact=True):
         return IndependentBits(self.k, p, q, absent=q)
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class OUE(UnaryEncoding, exact=True):
+class OUE(UnaryEncoding):
     """Optimised unary encoding: a fair coin at the true value, and few ones elsewhere.
 
     Parameters
@@ -129,8 +131,9 @@ def other_rate(p: Numbers, epsilon: float) -> Numbers:
     return p / (p + math.exp(epsilon) * (1 - p))
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class AUE(UnaryEncoding, exact=True):
+class AUE(UnaryEncoding):
     """Adaptive unary encoding with a free rate of the true bit, which `ldpkit.refine` chooses.
 
     Parameters
@@ -149,7 +152,7 @@ class AUE(UnaryEncoding, exact=True):
     (attack-aware refinement, section 4).
     """
 
-    p: Annotated[float, checks.rule(checks.real, 0, 1, closed="()")]
+    p: Annotated[float, checks.rule(checks.real, 0, 1, closed="()")] = field()  # no default
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -165,8 +168,9 @@ class AUE(UnaryEncoding, exact=True):
         return IndependentBits(self.k, self.p, other_rate(self.p, self.epsilon))
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class ASUE(UnaryEncoding, exact=True):
+class ASUE(UnaryEncoding):
     """Approximate symmetric unary encoding: `SUE` for (epsilon, delta)-LDP.
 
     Parameters
@@ -193,8 +197,9 @@ class ASUE(UnaryEncoding, exact=True):
         return IndependentBits(self.k, 1 - q, q, absent=q)
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class FaultyUE(UnaryEncoding, exact=True):
+class FaultyUE(UnaryEncoding):
     """Unary encoding of pure-ldp 1.1.2, which leaks more than it claims, because the own bit is
     sampled twice.
 
@@ -239,31 +244,21 @@ def threshold_rates(epsilon: float, theta: Numbers) -> tuple[Numbers, Numbers]:
     return 1 - np.exp(epsilon * (theta - 1) / 2) / 2, np.exp(-epsilon * theta / 2) / 2
 
 
-class ThresholdedHistogram(UnaryEncoding):
-    """Base of the protocols that send which noisy coordinates exceed a threshold; subclasses define
-    the threshold `theta`.
+def thresholded(mechanism: "THE | ATHE") -> IndependentBits:
+    """Which noisy coordinates exceed the threshold `theta`: independent bits.
 
     The coordinates are independent, therefore independent bits with the probabilities of exceeding
     the threshold have the same distribution. The client samples such bits. Tests compare them with
     bits that are made from the noise of `SHE`.
     """
-
-    if TYPE_CHECKING:
-
-        @property
-        def theta(self) -> float:
-            """Threshold."""
-
-    @functools.cached_property
-    def report_type(self) -> IndependentBits:
-        """Independent bits."""
-        p, q = map(float, threshold_rates(self.epsilon, self.theta))
-        absent = math.exp(self.epsilon * (self.theta - 1) / 2) / 2
-        return IndependentBits(self.k, p, q, absent=absent)
+    epsilon, theta = mechanism.epsilon, mechanism.theta
+    p, q = map(float, threshold_rates(epsilon, theta))
+    return IndependentBits(mechanism.k, p, q, absent=math.exp(epsilon * (theta - 1) / 2) / 2)
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class THE(ThresholdedHistogram, exact=True):
+class THE(UnaryEncoding):
     """Thresholding with histogram encoding: which noisy coordinates exceed a threshold.
 
     Parameters
@@ -280,6 +275,8 @@ class THE(ThresholdedHistogram, exact=True):
     by bounded Brent search with SciPy's default tolerance, as in the audited code.
     """
 
+    report_type = functools.cached_property(thresholded)
+
     @functools.cached_property
     def theta(self) -> float:
         """Threshold."""
@@ -293,8 +290,9 @@ class THE(ThresholdedHistogram, exact=True):
         return float(scipy.optimize.minimize_scalar(variance, bounds=(0.5, 1), method="bounded").x)
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class ATHE(ThresholdedHistogram, exact=True):
+class ATHE(UnaryEncoding):
     """Adaptive thresholding with a free threshold, which `ldpkit.refine.refine` chooses.
 
     Parameters
@@ -312,3 +310,4 @@ class ATHE(ThresholdedHistogram, exact=True):
     """
 
     theta: checks.Share
+    report_type = functools.cached_property(thresholded)

@@ -15,7 +15,7 @@ import scipy
 from .. import audit, stats
 from .. import checks as _checks
 from ..attacks import Attack
-from ..mechanisms import FrequencyOracle, LocalRandomizer
+from ..mechanisms import FrequencyOracle, Mechanism
 from ..reports.base import picked
 from ..types import Array, Input, Row
 from . import properties
@@ -247,7 +247,7 @@ class Check:
 class Conformance:
     """Outcomes of all checks of a mechanism by name, with a table as ``repr``."""
 
-    mechanism: LocalRandomizer
+    mechanism: Mechanism
     outcomes: Mapping[str, str]
 
     def __repr__(self) -> str:
@@ -260,7 +260,7 @@ class Conformance:
 
 
 def checks(
-    mechanism: LocalRandomizer,
+    mechanism: Mechanism,
     *,
     seed: int = 1,
     attacks: Sequence[str | Attack] | None = None,
@@ -271,17 +271,14 @@ def checks(
     Parameters are those of `check_mechanism`.
     """
     _checks.instance(
-        "mechanism",
-        mechanism,
-        LocalRandomizer,
-        "a mechanism whose reports can be read, or a Client",
+        "mechanism", mechanism, Mechanism, "a mechanism whose reports can be read, or a Client"
     )
     case = Case(mechanism, _checks.integer("seed", seed, 0), attacks, inputs)
     return [Check(name, case) for name in CHECKS]
 
 
 def check_mechanism(
-    mechanism: LocalRandomizer,
+    mechanism: Mechanism,
     *,
     expected_failures: Mapping[str, str] | None = None,
     seed: int = 1,
@@ -292,7 +289,7 @@ def check_mechanism(
 
     Parameters
     ----------
-    mechanism : LocalRandomizer
+    mechanism : Mechanism
         Any mechanism, also a `Client`.
     expected_failures : mapping, optional
         Names of checks that should fail, each with the reason. If such a check passes, that is a

@@ -118,9 +118,12 @@ def test_fields_of_the_auditor_are_checked(example):
             example["NamingGame"](GRR(4, 1.0), **wrong)
 
 
-def test_the_page_is_executed_and_says_what_its_parameter_allows(tmp_path, monkeypatch):
+@pytest.mark.parametrize("given, odds", [("{}", math.e), ("book/clock: {epsilon: 2.0}", math.e**2)])
+def test_the_page_is_executed_and_says_what_its_parameter_allows(
+    given, odds, tmp_path, monkeypatch
+):
     (tmp_path / "book" / "scales").mkdir(parents=True)
-    (tmp_path / "book" / "scales" / "paper.yml").write_text("{}\n")
+    (tmp_path / "book" / "scales" / "other.yml").write_text(f"{given}\n")
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/clock\n")
     with monkeypatch.context() as there:
         there.chdir(tmp_path)
@@ -128,10 +131,11 @@ def test_the_page_is_executed_and_says_what_its_parameter_allows(tmp_path, monke
     written = json.loads((tmp_path / "book" / "clock.ipynb").read_text())
     (one,) = parameters.of(written).values()
     assert one.name == "epsilon" and one.literal == "1.0"
-    assert execute.run(tmp_path, jobs=1) == 0
+    assert execute.run(tmp_path, "other", jobs=1) == 0
     cells = json.loads(execute.Project(tmp_path).executed("book/clock").read_text())["cells"]
     said = "".join("".join(o.get("text", "")) for c in cells for o in c.get("outputs", []))
-    assert float(said) == pytest.approx(6 * math.e / (6 * math.e + 18))
+    omega = round(24 / (odds + 1))
+    assert float(said) == pytest.approx(omega * odds / (omega * odds + 24 - omega))
 
 
 def test_the_readme_and_the_book_have_one_import_and_one_contract_of_a_client(capsys):

@@ -38,7 +38,7 @@ def laws():
         f"ldpkit.guess_success:{name}"
         for name in importlib.import_module("ldpkit.guess_success").__all__
     )
-    for folder in ("reports", "mechanisms"):
+    for folder in ("reports", "mechanisms", "beyond"):
         for path in (ROOT / "ldpkit" / folder).glob("*.py"):
             module = f"ldpkit.{folder}.{path.stem}"
             tree = ast.parse(path.read_text())

@@ -17,7 +17,7 @@ from ldpkit.auditors.independence import _luck
 from ldpkit.auditors.rad_bounds import tradeoff_support
 from ldpkit.blackbox.clients.client import FORMS
 from ldpkit.mechanisms import GRR, MECHANISMS, OUE, RSFD, SHE, SS, SUE, Repeated, make, takes
-from ldpkit.mechanisms.base import SupportOracle, distribution_known
+from ldpkit.mechanisms.base import FrequencyOracle, exact_distribution
 from ldpkit.reports import ExactSupport, IndependentBits, Value
 
 
@@ -26,21 +26,22 @@ class Leaking(OUE):
         return np.eye(self.k)[values]
 
 
+@exact_distribution
 class Named(OUE):
-    exact, name = True, "a name of its own"
+    name = "a name of its own"
 
     def estimate(self, reports):
         return OUE.estimate(self, reports)
 
 
+@exact_distribution
 @dataclass(frozen=True)
-class Own(SupportOracle):
+class Own(FrequencyOracle):
     """A protocol that brings its client and its probabilities: those of GRR."""
 
     k: int
     epsilon: float
     name = "own"
-    exact = True
     report_type, p, q = (
         property(lambda self, of=of: getattr(GRR(self.k, self.epsilon), of))
         for of in ("report_type", "p", "q")
@@ -88,7 +89,7 @@ def test_a_replaced_probability_or_component_has_no_law_either():
             return Leaking(self.sizes[j], self.amplified)
 
     louder = type("Louder", (OUE,), {"q": property(lambda self: 0.1)})(10, 1.0)
-    assert not distribution_known(louder) and not distribution_known(LeakingTuple(10, 2, 1.0))
+    assert not louder.distribution_known and not LeakingTuple(10, 2, 1.0).distribution_known
     with pytest.raises(ValueError, match="mechanism must have exact rates of its own"):
         tradeoff_support(louder)
     found = audit(louder, "tight", trials=20_000)
@@ -104,14 +105,14 @@ def test_a_client_that_is_replaced_inside_the_package_has_no_law_either(monkeypa
     perturb.__module__ = OUE.__module__
     body = {"__module__": OUE.__module__, "perturb": perturb}
     inside = type("Inside", (OUE,), body)(10, 1.0)
-    assert not distribution_known(inside) and audit(inside, trials=5000).violated
-    stated = body | {"exact": True, "report_type": IndependentBits(10, 1.0, 0.0)}
-    assert distribution_known(type("Anew", (OUE,), stated)(10, 1.0))
-    stated |= {"q": property(lambda self: 0.1)}  # another rate than that of the reports
-    assert not distribution_known(type("Apart", (OUE,), stated)(10, 1.0))
-    assert distribution_known(SUE(5, 1.0))
+    assert not inside.distribution_known and audit(inside, trials=5000).violated
+    stated = body | {"report_type": IndependentBits(10, 1.0, 0.0)}
+    assert exact_distribution(type("Anew", (OUE,), stated))(10, 1.0).distribution_known
+    believed = type("Believed", (OUE,), body | {"exact": True})(10, 1.0)  # as before 0.4
+    assert not believed.distribution_known
+    assert SUE(5, 1.0).distribution_known
     monkeypatch.setattr(SUE, "perturb", lambda self, values, rng: np.eye(self.k)[values])
-    assert not distribution_known(SUE(5, 1.0)) and audit(SUE(5, 1.0), trials=2000).violated
+    assert not SUE(5, 1.0).distribution_known and audit(SUE(5, 1.0), trials=2000).violated
 
 
 def test_several_attributes_of_a_replaced_client_are_looked_at_too():
@@ -131,12 +132,12 @@ def test_what_changes_nothing_of_the_client_keeps_the_law():
         mechanism = make(name, **{key: value for key, value in given.items() if takes(name, key)})
         # whatever it computes once and keeps is no replacement
         audit(mechanism, "tight", trials=10)
-        assert distribution_known(mechanism), name
+        assert mechanism.distribution_known, name
         if isinstance(mechanism.report_type, ExactSupport):
-            assert distribution_known(Repeated(mechanism, 2)), name
+            assert Repeated(mechanism, 2).distribution_known, name
     for mechanism in (Named(10, 1.0), Own(10, 1.0)):
         found = audit(mechanism, trials=5000)
-        assert distribution_known(mechanism) and not found.faithful, mechanism
+        assert mechanism.distribution_known and not found.faithful, mechanism
         assert found.exact is not None, mechanism
     unstated = audit(same("Same", GRR), trials=5000)
     assert unstated.faithful and unstated.exact is None and not unstated.violated

@@ -9,7 +9,7 @@ import pytest
 from chance import P_MIN, chi_square_p, estimation_p, rng
 
 from ldpkit.mechanisms import CPPGRR, CPPUE, PCKVGRR, PCKVUE, KeyValues, PrivKV
-from ldpkit.mechanisms.cpp import CPP
+from ldpkit.mechanisms.correlated import CPP
 from ldpkit.reports.base import product_distribution
 
 SETS = [[], [(1, 0.3)], [(0, -0.5), (2, 1.0)], [(0, -0.5), (2, 1.0), (1, 0.0)]]

@@ -11,7 +11,7 @@ from speller import Speller, Spelt, Word
 from ldpkit import audit
 from ldpkit.attacks import ATTACKS, Guess
 from ldpkit.auditors import expected
-from ldpkit.mechanisms import HR, FrequencyOracle, LocalRandomizer, Repeated
+from ldpkit.mechanisms import HR, FrequencyOracle, Mechanism, Repeated
 from ldpkit.reports import ReportType
 
 
@@ -38,7 +38,7 @@ def test_what_an_attack_cannot_read_and_an_audit_cannot_do_without_is_named():
     with pytest.raises(TypeError, match="Wide must state its `width`"):
         audit(Loose(4, 1.0), Spelt(), trials=10, pair=(0, 1))
 
-    class Bare(LocalRandomizer):
+    class Bare(Mechanism):
         name, epsilon, report_type, pair = "Bare", 1.0, Word(3), FrequencyOracle.pair
         perturb = Speller.perturb
 

@@ -20,7 +20,7 @@ from ldpkit.attacks.base import able
 from ldpkit.beyond.numeric import Interval
 from ldpkit.beyond.sketch import CountMeanSketch
 from ldpkit.mechanisms import GRR, MECHANISMS, OUE, SHE, FaultyUE, Repeated, make, takes
-from ldpkit.mechanisms.base import Domain, Epsilon, FrequencyOracle, SupportOracle
+from ldpkit.mechanisms.base import Domain, Epsilon, FrequencyOracle, exact_distribution
 from ldpkit.mechanisms.unary import UnaryEncoding
 from ldpkit.reports import HASH_REPORT, IndependentBits
 from ldpkit.reports.base import ROUTES, shaped
@@ -164,8 +164,7 @@ def test_a_kind_that_nobody_has_heard_of_is_checked_with_an_attack_of_its_own():
 
 def mutant(base=OUE, **changes):
     """A mechanism with its own law and client, written as `base` is, with changes."""
-    root = SupportOracle if issubclass(base, SupportOracle) else FrequencyOracle
-    body = {}
+    root, body = FrequencyOracle, {}
     for cls in reversed(base.__mro__):
         if issubclass(cls, root) and cls is not root:
             own = vars(cls).items()
@@ -175,7 +174,8 @@ def mutant(base=OUE, **changes):
             body[name] = property(own.func)
     body |= {"__annotations__": {"k": Domain, "epsilon": Epsilon}, "__module__": __name__}
     body |= {"perturb": lambda self, values, rng: base.perturb(self, values, rng)}
-    return dataclass(frozen=True)(type("Mutant", (root,), body | changes))(3, 1.0)
+    made = dataclass(frozen=True)(type("Mutant", (root,), body | changes))
+    return exact_distribution(made)(3, 1.0)
 
 
 def spoilt(**changes):
@@ -190,7 +190,7 @@ def spoilt(**changes):
 
 
 @dataclass
-class Loose(SupportOracle):
+class Loose(FrequencyOracle):
     k: int
     epsilon: float
     name, perturb = "Loose", UnaryEncoding.perturb

@@ -307,5 +307,6 @@ class PrivKV(CPPGRR):
     """PrivKV, and PrivKVM with several rounds: CPP-GRR on the two ends of the value range;
     parameters as in `CPP`."""
 
+    name = "PrivKV"
     buckets: int = field(default=2, init=False)
     rounds: Annotated[int, checks.rule(checks.integer, 1, MAX_ROUNDS)] = 1
