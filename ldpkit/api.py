@@ -34,6 +34,7 @@ class CountedOptions(PairOptions, total=False):
     """Further options of a counted audit: fields of `Audit`."""
 
     questions: int
+    independent: bool
     threads: int
 
 
@@ -97,14 +98,15 @@ def audit(
     ----------
     mechanism, attack, **given
         The fields of `Audit` (``trials``, ``alpha``, ``delta``, ``faithful``, ``pair``, ``both``,
-        ``questions``, ``threads``) or those of `SequentialAudit`. The default attack is ``guess``,
-        and ``learned`` for a client whose reports may have any form.
+        ``questions``, ``independent``, ``threads``) or those of `SequentialAudit`. The default
+        attack is ``guess``, and ``learned`` for a client whose reports may have any form.
     seed : int
         See `Audit.run`.
     until : {"counted", "sure"}
         ``counted`` runs an `Audit` of ``trials`` reports per input. ``sure`` runs a
-        `SequentialAudit`, which stops earlier if the claim is refuted. By default an attack that
-        learns runs until sure, and any other attack is counted.
+        `SequentialAudit`, which stops earlier if the claim is refuted. By default a client is
+        audited until sure, unless ``independent=True`` states that its reports are independent. So
+        is an attack that learns. Any other audit of a mechanism is counted.
     claim : str or Curve, optional
         A trade-off curve of `ldpkit.blackbox.curve` that is audited instead of the claim that the
         mechanism states. Or its name, with its parameters: ``claim="gdp", mu=1.0``. The attack must
@@ -119,7 +121,8 @@ def audit(
         free = isinstance(mechanism, Client) and mechanism.report == "any"
         attack = attacks.Learned.name if free or claim is not None else "guess"
     learns = isinstance(attack, attacks.Learned) or attack == attacks.Learned.name
-    until = checks.one_of("until", until or UNTIL[learns], UNTIL)
+    bet = learns or (getattr(mechanism, "foreign", False) and not given.get("independent"))
+    until = checks.one_of("until", until or UNTIL[bet], UNTIL)
     if claim is not None:
         checks.need(until == "sure", f"claim needs until='sure', got until={until!r}")
         given["curve"] = curve.claimed(claim, given)

@@ -7,9 +7,8 @@ It does not depend on attacks.
 
 import dataclasses
 import inspect
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -168,7 +167,15 @@ class Mechanism(checks.Checked, ABC):
 
 class LocalRandomizer(Mechanism):
     """A mechanism that can be audited: an audit tries to distinguish two inputs by their
-    reports."""
+    reports.
+
+    Attributes
+    ----------
+    foreign : bool
+        Whether it is the client of somebody else, whose reports may depend on each other.
+    """
+
+    foreign: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -187,10 +194,6 @@ class LocalRandomizer(Mechanism):
         """Whether one call makes the reports of many users."""
         return True
 
-    def afresh(self, values: Array, seed: int) -> Array | None:  # clients use them
-        """Return reports that are made in a new process; ``None`` if that is not possible."""
-        return None
-
     @property
     def digest(self) -> str:
         """Digest of the code behind a client; empty for a mechanism of ours."""
@@ -200,25 +203,6 @@ class LocalRandomizer(Mechanism):
     def restarts(self) -> int:
         """How often the program of a client was started again; 0 for other mechanisms."""
         return 0
-
-    def known_seed(self, inputs: Sequence[int], goal: float) -> tuple[float, Any]:
-        """Find out whether a program draws coins that anybody can know, if it is one.
-
-        Parameters
-        ----------
-        inputs : sequence of int
-            The audited inputs, by their positions.
-        goal : float
-            Logarithm of the wealth at which to stop.
-
-        Returns
-        -------
-        wealth : float
-            The logarithm of the wealth of a bet that the coins are repeated.
-        seed : ldpkit.blackbox.clients.seeds.Seed or None
-            The fault, if the program seems to repeat its coins.
-        """
-        return -math.inf, None
 
     def inputs(self, value: Input, n: int) -> Array:
         """Return the values of n users who all hold `value`."""

@@ -58,7 +58,9 @@ def test_every_result_has_the_form_of_the_schema():
 
 def test_the_digest_is_that_of_the_client():
     made = [audit(client(f), "learned", trials=20).digest for f in (send, send, other)]
-    counted = audit(client(send, values=None, k=2, report="value"), trials=20).digest
+    counted = audit(
+        client(send, values=None, k=2, report="value"), trials=20, independent=True
+    ).digest
     assert made[0] == made[1] == counted != made[2] and len(made[0]) == 16
     assert ONE.digest == "" and "a mechanism of ldpkit" in page(ONE)
 
@@ -68,8 +70,14 @@ def test_a_client_without_options_is_audited_until_sure():
     assert isinstance(result, SequentialResult) and result.violated and result.attack == "learned"
     counted = audit(client(values=None, k=2), trials=1000)  # inputs are 0 and 1 in both
     assert (counted.e_value, counted.asked) == (result.e_value, result.asked)
-    for other in (client(values=None, k=2, report="value"), GRR(2, 1.0)):
-        assert not isinstance(audit(other, trials=10), SequentialResult)
+    known = client(values=None, k=2, report="value")
+    assert audit(known, "tight", trials=1000).e_value >= 100
+    for other, stated in ((known, True), (GRR(2, 1.0), False)):
+        counted = audit(other, trials=10, independent=stated)
+        assert not isinstance(counted, SequentialResult)
+        assert ("as the caller states" in counted.verdict) == stated
+    with pytest.raises(ValueError, match="independent must be True to count the reports of client"):
+        audit(known, until="counted")
     with pytest.raises(ValueError, match="attack guess cannot read the any reports"):
         audit(client(), "guess")
 

@@ -26,7 +26,7 @@ from ..clients import Client, Program
 from ..clients.anything import rows
 from ..clients.client import identity
 from ..clients.recordings import Recordings
-from ..clients.seeds import Seed
+from ..clients.seeds import Seed, known_seed
 from .columns import read
 from .events import IDLE, SHARE, Accepted, Declared, Event, Source, Tracks, happened
 from .players import Kept, Wealth, grid
@@ -182,7 +182,7 @@ class Run(Kept):
             recordings.seek(self.rounds)
         if self.program and not self.rounds and watched:
             goal = self.wealth.goal - math.log(SHARE)
-            won, self.seeded = self.mechanism.known_seed(audit.inputs, goal)
+            won, self.seeded = known_seed(self.mechanism, audit.inputs, goal)
             if won >= goal:
                 self.wealth.refute(won + math.log(SHARE))
         self.stopped = self._why(budget, watched) or ("not valid" if self.seeded else "")
