@@ -5,11 +5,10 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 
 from . import attacks, checks
 from .attacks import Attack
-from .auditors import Audit
-from .auditors.result import PairResult
+from .auditors import Audit, AuditResult
 from .blackbox import curve
 from .blackbox.clients import Client
-from .blackbox.sequential import SequentialAudit, SequentialResult
+from .blackbox.sequential import SequentialAudit
 from .mechanisms import LocalRandomizer
 from .types import ArrayLike, Input, Word
 
@@ -57,7 +56,7 @@ def audit(
     seed: int = 1,
     until: Literal["sure"],
     **given: Unpack[SureOptions],
-) -> SequentialResult: ...
+) -> AuditResult: ...
 
 
 @overload
@@ -68,7 +67,7 @@ def audit(
     seed: int = 1,
     until: Literal["counted"] | None = None,
     **given: Unpack[CountedOptions],
-) -> PairResult: ...
+) -> AuditResult: ...
 
 
 @overload
@@ -80,7 +79,7 @@ def audit(
     until: str | None = None,
     claim: Any = None,
     **given: Word,
-) -> PairResult: ...
+) -> AuditResult: ...
 
 
 def audit(
@@ -91,7 +90,7 @@ def audit(
     until: str | None = None,
     claim: Any = None,
     **given: Word,
-) -> PairResult:
+) -> AuditResult:
     """Audit a mechanism or client with one attack.
 
     Parameters
@@ -114,8 +113,8 @@ def audit(
 
     Returns
     -------
-    PairResult
-        A `SequentialResult` if `until` is ``sure``.
+    AuditResult
+        If `until` is ``sure``, its `evidence` is that of `ldpkit.blackbox.sequential.result`.
     """
     if attack is None:
         free = isinstance(mechanism, Client) and mechanism.report == "any"

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ldpkit.auditors import AuditResult
 from ldpkit.blackbox.curve import Curve
-from ldpkit.blackbox.sequential import SequentialResult
 
 from . import plots
 
@@ -19,7 +19,7 @@ _LEAST = 1e-4
 """Smallest delta that is drawn; smaller bounds are left out."""
 
 
-def delta_over_epsilon(result: SequentialResult, claimed: Callable[[np.ndarray], np.ndarray]) -> Figure:
+def delta_over_epsilon(result: AuditResult, claimed: Callable[[np.ndarray], np.ndarray]) -> Figure:
     """Draw the delta that a claim allows over epsilon, and lower bounds of an audit's `band`.
 
     The function `claimed` returns the delta of the exact claim, because a curve that is stored as a few lines would show corners.
@@ -38,7 +38,7 @@ def delta_over_epsilon(result: SequentialResult, claimed: Callable[[np.ndarray],
     return plots.attach(figure, pd.concat([allowed, band], ignore_index=True))
 
 
-def trade_off(result: SequentialResult, claim: Curve) -> Figure:
+def trade_off(result: AuditResult, claim: Curve) -> Figure:
     """Draw the trade-off curve of a claim, and for each bound of a `band` the line that it implies.
 
     The true curve reaches or passes below each of these lines somewhere; nobody knows where.

@@ -13,7 +13,8 @@ from .gradient import GradientAudit, audit_gradient
 from .kv import KVAudit, audit_kv
 from .ldp import Audit
 from .rad import RADAudit, calibrate, rad_audit, rad_result
-from .result import AuditResult, PairResult
+from .result import AuditResult
+from .result import PairResult as PairResult
 from .shuffle import ShuffleAudit, audit_shuffle
 
 # fmt: off
@@ -44,7 +45,7 @@ def audits(
     *,
     seed: int = 1,
     **given: Word,
-) -> list[PairResult]:
+) -> list[AuditResult]:
     """Audit a mechanism or client with several attacks on the same reports.
 
     Parameters are those of `audit`, and there is one result per attack.

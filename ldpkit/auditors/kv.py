@@ -311,6 +311,9 @@ class KVAudit(Compared):
             "parameters": self.mechanism.parameters | {"ownership": self.ownership},
             "attack": self.attack,
             "claim": self.mechanism.epsilon,
+            "words": {
+                "attack": f"{self.attack}: {AUDITORS[self.attack]}; {self.trials:,} users per group"
+            },
             "about": ""
             if single
             else f"The groups of round {number} heard different means: of two groups, not of one"

@@ -20,7 +20,7 @@ from ..progress import Progress
 from ..rng import generator
 from ..types import Array, Pair, Rates, Row, Word
 from .base import PairAudit, makeable
-from .result import CLEAR, PairResult, in_the_clear, restarted, too_few
+from .result import CLEAR, AuditResult, against, in_the_clear, restarted, too_few
 
 __all__ = ["Audit"]
 
@@ -28,6 +28,10 @@ _CHUNK = 2**18  # trials per stream, if rounds are simulated because their rates
 _FEW_REPORTS = 2**8  # per chunk of a client that makes one at a time, which may be slow
 # coordinates of real reports in memory at once, few enough for the cache of a core
 _REPORT_CELLS = 2**20
+MEANING = (
+    "The number of reports was fixed before the first one. The bound follows from the counts. It"
+    " exceeds the true epsilon with probability {:g} at most, in all questions together."
+)
 SIDES = ("tp", "fp")
 """Names of the hits among reports of the first and of the second input, in the first direction."""
 _JOBS = 16  # jobs per thread that are listed at a time, because 10^12 trials are millions of jobs
@@ -186,7 +190,7 @@ class Audit(PairAudit):
             for row, (tpr, fpr) in zip(super().rows(runs, seed), exact)
         ]
 
-    def run(self, seed: int = 1) -> list[PairResult]:
+    def run(self, seed: int = 1) -> list[AuditResult]:
         """Count the hits of every attack, and bound epsilon by the counts.
 
         Parameters
@@ -197,7 +201,7 @@ class Audit(PairAudit):
 
         Returns
         -------
-        list of PairResult
+        list of AuditResult
             One per attack.
 
         Raises
@@ -308,7 +312,7 @@ class Audit(PairAudit):
         rates: list[Rates | None],
         expected: Rates | None,
         **fields: Word,
-    ) -> PairResult:
+    ) -> AuditResult:
         """Return the result of one attack: `directions` are its rows of `_bounded`, and `expected`
         the mean and standard deviation of its published statistic."""
         mechanism, trials, first = self.mechanism, self.trials, directions[0]
@@ -325,7 +329,7 @@ class Audit(PairAudit):
         reason = "the event is likelier under the other input" if swapped else ""
         if not reason and all(self._too_weak(*each) for each in zip(directions, rates)):
             reason = self._too_weak(first, rates[0])
-        return PairResult(
+        return AuditResult(
             mechanism=mechanism.name,
             parameters=mechanism.parameters,
             attack=attack.name,
@@ -347,8 +351,25 @@ class Audit(PairAudit):
             pair=self.directions[0],
             directions=tuple(directions),
             questions=self.questions * len(self.directions),
+            words=self._words(directions, expected),
+            meaning=MEANING.format(self.alpha),
             **fields,
         )
+
+    def _words(self, directions: list[Row], expected: Rates | None) -> dict[str, str]:
+        """Return the lines of a result that only this auditor can write."""
+        own = self.mechanism.parameters
+        words = {
+            "pair": ", and ".join(against(own, row["pair"]) for row in directions),
+            "epsilon_emp": f"{directions[0]['epsilon_emp']:.4f} as the paper computes it",
+            "reverse": "".join(
+                f"tp = {row['tp']:,}, fp = {row['fp']:,},"
+                f" lower = {stats.down(row['lower'], claim=self.mechanism.epsilon)}"
+                for row in directions[1:]
+            ),
+        }
+        unknown = {"exact": "unknown, like the exact distribution of these reports"}
+        return words if expected else words | unknown
 
     def _too_weak(self, row: Row, rates: Rates | None) -> str:
         """Return why the event of a direction is too rare to refute the claim.

@@ -15,8 +15,7 @@ import click
 
 from .. import __version__, attacks, checks, stats
 from ..auditors import Audit
-from ..auditors.report_html import OPENING, page
-from ..auditors.result import PairResult, Row
+from ..auditors.result import AuditResult, Row
 from ..cli.options import (
     FAILED,
     as_json,
@@ -38,6 +37,7 @@ from .clients import Client
 from .clients.client import SeparateClient
 from .exact import ExactResult, exact_client
 from .options import anything, claims, curve_of, listed, target_of
+from .page import OPENING, page
 from .sequential import SequentialAudit
 from .sequential.loop import Run
 
@@ -146,7 +146,7 @@ def writable(words: Row) -> None:
             replaceable(name, Path(words[name]), what, opening.match)
 
 
-def show(result: PairResult, words: Row, *flags: str, run: Run | None = None) -> None:
+def show(result: AuditResult, words: Row, *flags: str, run: Run | None = None) -> None:
     """Write the files that the options name, after the result was printed.
 
     Raises

@@ -13,6 +13,7 @@ from laws import P_MIN, binomial_p, same_rate_p
 
 from ldpkit import Client, attacks, audit, exact_client
 from ldpkit.blackbox.clients import ClientError, recorded
+from ldpkit.blackbox.page import page
 from ldpkit.digests import load
 from ldpkit.mechanisms import BLH, GRR, OUE, SHE, SS
 from ldpkit.reports import hash_cell
@@ -182,7 +183,7 @@ def test_perfect_hiding_is_a_claim_that_audits_of_clients_check(tmp_path, monkey
         assert [fixed.status, sure.status, learned.status] == [status] * 3
         assert fixed.claim == sure.claim == 0 and (fixed.lower > 0) == (status == "violation")
         for result in (fixed, sure, learned):
-            assert json.loads(result.to_json())["claim"] == 0 and "<svg" in result._repr_html_()
+            assert json.loads(result.to_json())["claim"] == 0 and "<svg" in page(result)
     assert "more than the claimed 0" in fixed.verdict and "epsilon = 0 is refuted" in sure.verdict
     said = "no difference between the inputs is proved with 99 % confidence, and 0 allows none"
     assert (

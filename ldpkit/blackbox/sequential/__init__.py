@@ -27,7 +27,7 @@ import numpy as np
 
 from ... import attacks, checks, stats
 from ...auditors.base import PairAudit
-from ...auditors.result import Row
+from ...auditors.result import AuditResult, Row
 from ...mechanisms import LocalRandomizer
 from ..clients import Client
 from ..curve import Curve, approx, gdp
@@ -36,14 +36,13 @@ from .counts import Counts
 from .events import Accepted, Declared, Entry, Event, Source
 from .loop import Run
 from .portfolio import DELTAS
-from .result import SequentialResult
 from .scores import Scores
 from .screen import Screen, block_end
 
 # fmt: off
 __all__ = [
-    "SequentialAudit", "SequentialResult", "Declared", "Event", "Counts", "Entry",
-    "Scores", "Screen", "block_end", "read"
+    "SequentialAudit", "Declared", "Event", "Counts", "Entry", "Scores",
+    "Screen", "block_end", "read"
 ]
 # fmt: on
 
@@ -194,7 +193,7 @@ class SequentialAudit(PairAudit):
         """Return a `Run` of this audit, from its beginning or from a kept `Run.state`."""
         return Run(self, seed, state)
 
-    def run(self, seed: int = 1) -> list[SequentialResult]:
+    def run(self, seed: int = 1) -> list[AuditResult]:
         """Bet until the audit stops.
 
         Parameters
@@ -204,7 +203,7 @@ class SequentialAudit(PairAudit):
 
         Returns
         -------
-        list of one SequentialResult
+        list of one AuditResult
         """
         run = self.start(seed)
         run.go()

@@ -15,7 +15,7 @@ import numpy as np
 
 from ... import checks
 from ...auditors.base import makeable
-from ...auditors.result import Row, finite
+from ...auditors.result import AuditResult, Row, finite
 from ...mechanisms.base import distribution_known
 from ...progress import Progress
 from ...reports.base import picked
@@ -31,7 +31,7 @@ from .columns import read
 from .events import IDLE, SHARE, Accepted, Declared, Event, Source, Tracks, happened
 from .players import Kept, Wealth, grid
 from .portfolio import Portfolio
-from .result import SequentialResult, bets, clear, result
+from .result import bets, clear, result
 from .scores import Scores
 from .screen import Screen
 
@@ -321,7 +321,7 @@ class Run(Kept):
     # --- what is known ----------------------------------------------------------------------------
 
     @property
-    def result(self) -> SequentialResult:
+    def result(self) -> AuditResult:
         """The result so far."""
         return result(self)
 
