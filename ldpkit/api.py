@@ -5,11 +5,10 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 
 from . import attacks, checks
 from .attacks import Attack
-from .auditors import Audit
-from .auditors.result import PairResult
+from .auditors import Audit, AuditResult
 from .blackbox import curve
 from .blackbox.clients import Client
-from .blackbox.sequential import SequentialAudit, SequentialResult
+from .blackbox.sequential import SequentialAudit
 from .mechanisms import Mechanism
 from .types import ArrayLike, Input, Word
 
@@ -34,6 +33,7 @@ class CountedOptions(PairOptions, total=False):
     """Further options of a counted audit: fields of `Audit`."""
 
     questions: int
+    independent: bool
     threads: int
 
 
@@ -56,7 +56,7 @@ def audit(
     seed: int = 1,
     until: Literal["sure"],
     **given: Unpack[SureOptions],
-) -> SequentialResult: ...
+) -> AuditResult: ...
 
 
 @overload
@@ -67,7 +67,7 @@ def audit(
     seed: int = 1,
     until: Literal["counted"] | None = None,
     **given: Unpack[CountedOptions],
-) -> PairResult: ...
+) -> AuditResult: ...
 
 
 @overload
@@ -79,7 +79,7 @@ def audit(
     until: str | None = None,
     claim: Any = None,
     **given: Word,
-) -> PairResult: ...
+) -> AuditResult: ...
 
 
 def audit(
@@ -90,21 +90,22 @@ def audit(
     until: str | None = None,
     claim: Any = None,
     **given: Word,
-) -> PairResult:
+) -> AuditResult:
     """Audit a mechanism or client with one attack.
 
     Parameters
     ----------
     mechanism, attack, **given
         The fields of `Audit` (``trials``, ``alpha``, ``delta``, ``faithful``, ``pair``, ``both``,
-        ``questions``, ``threads``) or those of `SequentialAudit`. The default attack is ``guess``,
-        and ``learned`` for a client whose reports may have any form.
+        ``questions``, ``independent``, ``threads``) or those of `SequentialAudit`. The default
+        attack is ``guess``, and ``learned`` for a client whose reports may have any form.
     seed : int
         See `Audit.run`.
     until : {"counted", "sure"}
         ``counted`` runs an `Audit` of ``trials`` reports per input. ``sure`` runs a
-        `SequentialAudit`, which stops earlier if the claim is refuted. By default an attack that
-        learns runs until sure, and any other attack is counted.
+        `SequentialAudit`, which stops earlier if the claim is refuted. By default a client is
+        audited until sure, unless ``independent=True`` states that its reports are independent. So
+        is an attack that learns. Any other audit of a mechanism is counted.
     claim : str or Curve, optional
         A trade-off curve of `ldpkit.blackbox.curve` that is audited instead of the claim that the
         mechanism states. Or its name, with its parameters: ``claim="gdp", mu=1.0``. The attack must
@@ -112,14 +113,15 @@ def audit(
 
     Returns
     -------
-    PairResult
-        A `SequentialResult` if `until` is ``sure``.
+    AuditResult
+        If `until` is ``sure``, its `evidence` is that of `ldpkit.blackbox.sequential.result`.
     """
     if attack is None:
         free = isinstance(mechanism, Client) and mechanism.report == "any"
         attack = attacks.Learned.name if free or claim is not None else "guess"
     learns = isinstance(attack, attacks.Learned) or attack == attacks.Learned.name
-    until = checks.one_of("until", until or UNTIL[learns], UNTIL)
+    bet = learns or (getattr(mechanism, "foreign", False) and not given.get("independent"))
+    until = checks.one_of("until", until or UNTIL[bet], UNTIL)
     if claim is not None:
         checks.need(until == "sure", f"claim needs until='sure', got until={until!r}")
         given["curve"] = curve.claimed(claim, given)

@@ -148,8 +148,8 @@ def rows_table3(runs, measurements):
                 "its expectation": one.exact,
                 "its sd": one.exact_sd / measurements**0.5,
                 "without sampling noise": one.limit,
-                "tight, this pair": one.estimates["tight"],
-                "upper bound, all pairs": one.estimates["upper"],
+                "tight, this pair": one.evidence["tight"],
+                "upper bound, all pairs": one.evidence["upper"],
             }
         )
     return pd.DataFrame(rows).astype({"theory, paper": float, "measured, paper": float})

@@ -162,7 +162,8 @@ class Released:
         All clients of the chapter are audited here and nowhere else.
         """
         client = Client(self, 2, "value", self.claim, self.delta, f"{self.package} {self.version} {self.name}")
-        return audit(client, "tight", trials=trials or self.trials, alpha=alpha, seed=seed, pair=(0, 1), both=False)
+        asked = {"trials": trials or self.trials, "alpha": alpha, "seed": seed, "pair": (0, 1), "both": False}
+        return audit(client, "tight", independent=True, **asked)
 
     @property
     def true(self) -> float:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from .. import checks
 from ..attacks import Attack
-from ..mechanisms import LocalRandomizer
+from ..mechanisms import Mechanism
 from ..types import Rates, Word
 from .base import Auditor
 from .count_ratio import DistributionAudit, audit_distributions
@@ -13,7 +13,8 @@ from .gradient import GradientAudit, audit_gradient
 from .kv import KVAudit, audit_kv
 from .ldp import Audit
 from .rad import RADAudit, calibrate, rad_audit, rad_result
-from .result import AuditResult, PairResult
+from .result import AuditResult
+from .result import PairResult as PairResult
 from .shuffle import ShuffleAudit, audit_shuffle
 
 # fmt: off
@@ -37,14 +38,14 @@ AUDITS: dict[str, type[Auditor]] = {
 
 @checks.checked
 def audits(
-    mechanism: LocalRandomizer,
+    mechanism: Mechanism,
     attack: Annotated[
         Sequence[str | Attack], checks.rule(checks.instance, (list, tuple), "a list of attacks")
     ],
     *,
     seed: int = 1,
     **given: Word,
-) -> list[PairResult]:
+) -> list[AuditResult]:
     """Audit a mechanism or client with several attacks on the same reports.
 
     Parameters are those of `audit`, and there is one result per attack.
@@ -52,9 +53,7 @@ def audits(
     return Audit(mechanism, attack, **Audit.known(given)).run(seed)
 
 
-def expected(
-    mechanism: LocalRandomizer, attack: str | Attack = "guess", **given: Word
-) -> Rates | None:
+def expected(mechanism: Mechanism, attack: str | Attack = "guess", **given: Word) -> Rates | None:
     """Return the exact mean and standard deviation of the published statistic.
 
     Parameters

@@ -136,7 +136,7 @@ class PairAudit(Auditor):
         return several
 
     @classmethod
-    def target(cls, name: str, **parameters: Word) -> mechanisms.LocalRandomizer:
+    def target(cls, name: str, **parameters: Word) -> mechanisms.Mechanism:
         """Return the mechanism of a name, or the client of a ``"module:function"``.
 
         The parameters are those of the mechanism or client.
@@ -145,11 +145,11 @@ class PairAudit(Auditor):
             return mechanisms.make(name, **parameters)
         from .. import Client  # by the front page, because no audit of ours needs clients
 
-        client: mechanisms.LocalRandomizer = Client.imported(name, **parameters)
+        client: mechanisms.Mechanism = Client.imported(name, **parameters)
         return client
 
 
-def makeable(mechanism: mechanisms.LocalRandomizer) -> None:
+def makeable(mechanism: mechanisms.Mechanism) -> None:
     """Refuse a mechanism whose single report does not fit into memory."""
     checks.need(
         mechanism.width <= _WIDEST,

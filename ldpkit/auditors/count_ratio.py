@@ -309,6 +309,9 @@ class Compared(Auditor):
                 fields["claim"],
                 "users per group",
             )
+        fields["words"] = fields.get("words", {}) | {
+            "epsilon_emp": f"{value:.4f} as the paper computes it"
+        }
         fields["parameters"] |= {"estimator": self.estimator, "round": number}
         return AuditResult(
             **fields,

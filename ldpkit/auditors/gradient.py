@@ -186,16 +186,26 @@ class ErrorsAudit(Auditor):
         *,
         claim: float,
         delta: float = 0.0,
-        estimates: dict[str, float] | None = None,
+        estimates: dict[str, tuple[float, str]] | None = None,
         **fields: Word,
     ) -> AuditResult:
         """Return the result of so many errors with the first and with the second input.
 
-        `rates` are the exact error rates, and `bound` is one of `BOUNDS`. The default of further
-        `estimates` is the probability that the paper's estimate is infinite.
+        `rates` are the exact error rates, and `bound` is one of `BOUNDS`. Further `estimates` come
+        with their meaning. Without them, the evidence has the probability that the paper's estimate
+        is infinite.
         """
         trials, total = self.trials, 2 * self.trials
         exact, exact_sd, infinite = plugin_expectation(*rates, trials, trials)
+        emp = float(epsilon_from_errors(fp / trials, fn / trials))
+        nearly = float(pooled(fp + fn, total)), "epsilon of the accuracy, nearly unbiased"
+        told = {"pooled": nearly} | (estimates or {})
+        found = {name: number for name, (number, _) in told.items()}
+        fields["words"] = {
+            "epsilon_emp": f"{emp:.4f} as the paper computes it",
+            **{name: f"{number:.4f} {meaning}" for name, (number, meaning) in told.items()},
+            **fields.get("words", {}),
+        }
         return AuditResult(
             trials=trials,
             total=total,
@@ -203,17 +213,14 @@ class ErrorsAudit(Auditor):
             faithful=self.faithful,
             counts={"fp": fp, "fn": fn},
             rates={"fpr": fp / trials, "fnr": fn / trials},
-            epsilon_emp=float(epsilon_from_errors(fp / trials, fn / trials)),
+            epsilon_emp=emp,
             lower=max(0.0, float(bound(fp, fn, trials, self.alpha, delta))),
             exact=exact,
             exact_sd=exact_sd,
             claim=claim,
             delta=delta,
             limit=float(epsilon_from_errors(*rates)),
-            estimates={
-                "pooled": float(pooled(fp + fn, total)),
-                **(estimates or {"infinite": infinite}),
-            },
+            evidence=found if estimates else found | {"infinite": infinite},
             inconclusive=too_few(
                 lambda n: float(bound(0, 0, n // 2, self.alpha, delta)), total, claim, "trials"
             ),
@@ -329,7 +336,7 @@ class GradientAudit(ErrorsAudit):
         -------
         list of one AuditResult
             ``epsilon_emp`` is Equation 3, ``exact`` is its expectation given that it is finite, and
-            ``limit`` is Equation 3 at the exact rates. ``estimates`` has the `pooled` estimate.
+            ``limit`` is Equation 3 at the exact rates. ``evidence`` has the `pooled` estimate.
             ``lower`` is `lower_pooled` for the cosine rule. It is `lower_sides` for the lune rule,
             because the two error rates of this rule differ much.
         """

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
-from ..mechanisms import KEY_VALUE, SupportOracle
+from ..mechanisms import KEY_VALUE, FrequencyOracle
 from ..mechanisms.base import build, oracle
 from ..mechanisms.correlated import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import PCKV, PCKVUE, KeyValues
@@ -91,13 +91,13 @@ def guess_rates(length: int, target: int) -> Array:
 
 
 def oracle_distribution(
-    mechanism: SupportOracle, value: int, positions: Iterable[int] | None = None
+    mechanism: FrequencyOracle, value: int, positions: Iterable[int] | None = None
 ) -> Array:
     """Return the exact distribution of a frequency oracle's report for one value.
 
     Parameters
     ----------
-    mechanism : SupportOracle
+    mechanism : FrequencyOracle
         A mechanism with reports ``"bits"`` or ``"value"``.
     value : int
         The user's value, in ``0..k-1``.
@@ -311,6 +311,9 @@ class KVAudit(Compared):
             "parameters": self.mechanism.parameters | {"ownership": self.ownership},
             "attack": self.attack,
             "claim": self.mechanism.epsilon,
+            "words": {
+                "attack": f"{self.attack}: {AUDITORS[self.attack]}; {self.trials:,} users per group"
+            },
             "about": ""
             if single
             else f"The groups of round {number} heard different means: of two groups, not of one"

@@ -6,7 +6,6 @@ Private Protocols: An Auditing Perspective", PoPETs 2024(4), Algorithm 1.
 
 import functools
 import itertools
-import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,13 +15,11 @@ import numpy as np
 
 from .. import attacks, checks, stats
 from ..attacks.base import Attack, FixedEvent, audited
-from ..mechanisms.base import distribution_known
 from ..progress import Progress
 from ..rng import generator
-from ..types import Array, Pair, Rates, Reports, Rng, Row, Word
-from . import independence
+from ..types import Array, Pair, Rates, Row, Word
 from .base import PairAudit, makeable
-from .result import CLEAR, PairResult, in_the_clear, restarted, too_few
+from .result import CLEAR, AuditResult, against, in_the_clear, restarted, too_few
 
 __all__ = ["Audit"]
 
@@ -30,13 +27,21 @@ _CHUNK = 2**18  # trials per stream, if rounds are simulated because their rates
 _FEW_REPORTS = 2**8  # per chunk of a client that makes one at a time, which may be slow
 # coordinates of real reports in memory at once, few enough for the cache of a core
 _REPORT_CELLS = 2**20
+MEANING = (
+    "The number of reports was fixed before the first one. The bound follows from the counts. It"
+    " exceeds the true epsilon with probability {:g} at most, in all questions together."
+)
 SIDES = ("tp", "fp")
 """Names of the hits among reports of the first and of the second input, in the first direction."""
 _JOBS = 16  # jobs per thread that are listed at a time, because 10^12 trials are millions of jobs
 
 _expected = functools.lru_cache(maxsize=256)(stats.expected_epsilon)
 
-Counted = tuple[list[int], independence.BatchSummary | None]
+ASSUMED = (
+    "The bound assumes that the reports do not depend on each other, as the caller states; no test"
+    " has shown it."
+)
+"""What the result of a counted audit of a client says."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Audit(PairAudit):
 
     Parameters
     ----------
-    mechanism : LocalRandomizer, such as a Client
+    mechanism : Mechanism, such as a Client
         The audited mechanism, which states the claimed epsilon.
     attack : str or attack, or several
         ``"guess"`` (the paper's attack), ``"tight"`` (the likelihood-ratio event), or any object
@@ -64,7 +69,7 @@ class Audit(PairAudit):
     faithful : bool
         Make every report in full, instead of sampling the counts from their exact distribution.
         Real reports are always made if no exact distribution is known. This is so for a client, for
-        a mechanism whose client was replaced (`ldpkit.mechanisms.base.distribution_known`), and for
+        a mechanism whose client was replaced (`Mechanism.distribution_known`), and for
         an attack without exact rates.
     pair : (input, input), optional
         The two audited inputs, by default those furthest apart.
@@ -73,6 +78,10 @@ class Audit(PairAudit):
         event of the first input only.
     questions : int
         Number of audits among which alpha is divided, without their directions, at least 1.
+    independent : bool
+        Whether the caller states that the reports of a client do not depend on each other. Bounds
+        from counts assume this. Without the statement a client is not counted, and its
+        `SequentialAudit` needs none. A mechanism of ours makes independent reports.
     threads : int
         Number of chunks that are counted at the same time, at least 1. It does not change the
         result.
@@ -96,6 +105,7 @@ class Audit(PairAudit):
 
     _: KW_ONLY
     questions: checks.Count = 1
+    independent: checks.Flag = False
     threads: checks.Count = 1
     chosen: tuple[Attack, ...] = field(init=False, repr=False, compare=False)
     directions: tuple[Pair, ...] = field(init=False, repr=False, compare=False)
@@ -109,7 +119,12 @@ class Audit(PairAudit):
             not any(isinstance(a, attacks.Learned) for a in chosen),
             "attack learned needs until='sure': it learns while it bets",
         )
-        if self.faithful or not distribution_known(mechanism):
+        checks.need(
+            self.independent or not mechanism.foreign,
+            f"independent must be True to count the reports of {mechanism.name}: bounds from counts"
+            " assume that they do not depend on each other; until='sure' bets and assumes nothing",
+        )
+        if self.faithful or not mechanism.distribution_known:
             makeable(mechanism)
         published, pair = stats.tail_mass(self.alpha), tuple(mechanism.pair(self.pair))
         own = mechanism.published_delta, mechanism.delta
@@ -138,7 +153,7 @@ class Audit(PairAudit):
         """Whether real reports are made: on request, or because some count cannot be sampled."""
         return (
             self.faithful
-            or not distribution_known(self.mechanism)
+            or not self.mechanism.distribution_known
             or any(
                 rates is None
                 and not (
@@ -174,7 +189,7 @@ class Audit(PairAudit):
             for row, (tpr, fpr) in zip(super().rows(runs, seed), exact)
         ]
 
-    def run(self, seed: int = 1) -> list[PairResult]:
+    def run(self, seed: int = 1) -> list[AuditResult]:
         """Count the hits of every attack, and bound epsilon by the counts.
 
         Parameters
@@ -185,7 +200,7 @@ class Audit(PairAudit):
 
         Returns
         -------
-        list of PairResult
+        list of AuditResult
             One per attack.
 
         Raises
@@ -194,16 +209,18 @@ class Audit(PairAudit):
             If a client fails or returns invalid reports. The message states the error.
         """
         start, before = time.perf_counter(), self.mechanism.restarts
-        hits, findings = self._reported(seed) if self.real else self._sampled(seed)
-        known: Row = {"seed": seed, "about": restarted(self.mechanism.restarts - before)}
+        hits = self._reported(seed) if self.real else self._sampled(seed)
+        assumed = ASSUMED if self.mechanism.foreign else ""
+        again = restarted(self.mechanism.restarts - before)
+        known: Row = {"seed": seed, "about": " ".join(filter(None, [assumed, again]))}
         known["seconds"] = time.perf_counter() - start
         found = zip(self.chosen, self._bounded(hits), self._rates, self.expected)
-        return [self._result(*each, findings, **known) for each in found]
+        return [self._result(*each, **known) for each in found]
 
-    def _sampled(self, seed: int) -> tuple[Array, independence.Findings]:
+    def _sampled(self, seed: int) -> Array:
         """Sample the hits from their exact distributions, as an array of `_summed`."""
 
-        def count(side: int, chunk: int, size: int) -> Counted:
+        def count(side: int, chunk: int, size: int) -> list[int]:
             name = *self.stream, SIDES[side], chunk
             # each direction has its own stream
             rngs = [generator(seed, *name), generator(seed, *name, "turned")]
@@ -213,71 +230,43 @@ class Audit(PairAudit):
                 else attack.sample(self.mechanism, size, side == i, rng, pair)
                 for i, (pair, rng, own) in enumerate(zip(self.directions, rngs, zip(*self._rates)))
                 for attack, rates in zip(self.chosen, own)
-            ], None
+            ]
 
         if not all(self.rates):
-            return self._summed(count, _CHUNK)[0], independence.Findings()
-        hits = [count(side, 0, self.trials)[0] for side in range(2)]  # at once, whatever `trials`
-        return np.reshape(hits, (2, len(self.directions), -1)), independence.Findings()
+            return self._summed(count, _CHUNK)
+        hits = [count(side, 0, self.trials) for side in range(2)]  # at once, whatever `trials`
+        return np.reshape(hits, (2, len(self.directions), -1))
 
-    def _reported(self, seed: int) -> tuple[Array, independence.Findings]:
-        """Make all reports, count the hits as `_summed` does, and check the reports of a client."""
+    def _reported(self, seed: int) -> Array:
+        """Make all reports, and count the hits as `_summed` does."""
         mechanism, pair = self.mechanism, self.directions[0]
         makeable(mechanism)
         most = 2**16 if mechanism.batched else _FEW_REPORTS
         at_once = max(1, min(most, _REPORT_CELLS // mechanism.width))
-        foreign = not distribution_known(mechanism)
 
-        def judge(reports: Reports, rng: Rng) -> list[Array]:
-            return [
-                a.accepts(mechanism, reports, direction, rng)
-                for direction in self.directions
-                for a in self.chosen
-            ]
-
-        def count(side: int, chunk: int, size: int) -> Counted:
+        def count(side: int, chunk: int, size: int) -> list[int]:
             rng = generator(seed, *self.stream, SIDES[side], chunk)
             reports = mechanism.perturb(mechanism.inputs(pair[side], size), rng)
-            events = judge(reports, rng)
-            ordered = pair if mechanism.report_type.ordered else None
-            return [int(np.count_nonzero(event)) for event in events], (
-                independence.summarise(reports, events, ordered, chunk < 16) if foreign else None
-            )
+            return [
+                int(np.count_nonzero(attack.accepts(mechanism, reports, direction, rng)))
+                for direction in self.directions
+                for attack in self.chosen
+            ]
 
-        hits, summaries = self._summed(count, at_once)
-        if not foreign:
-            return hits, independence.Findings()
-        _, seeded = mechanism.known_seed(pair, math.inf)
-        if seeded:
-            return hits, independence.Findings(seeded.invalid)
-        lower = max(row["lower"] for rows in self._bounded(hits) for row in rows)
-        return hits, independence.examine(
-            mechanism,
-            pair,
-            summaries,
-            judge,
-            self.trials,
-            min(at_once, self.trials),
-            lower > mechanism.epsilon,
-            seed,
-            *self.stream,
-        )
+        return self._summed(count, at_once)
 
-    def _summed(
-        self, count: Callable[[int, int, int], Counted], at_once: int
-    ) -> tuple[Array, list[list[independence.BatchSummary]]]:
-        """Return the hits of every input, shape (2, directions, attacks), and its summaries.
+    def _summed(self, count: Callable[[int, int, int], list[int]], at_once: int) -> Array:
+        """Return the hits of every input, shape (2, directions, attacks).
 
         ``count(side, chunk, size)`` returns the hits of one chunk of at most `at_once` reports of
-        one input, by direction and attack, and a summary of its reports.
+        one input, by direction and attack.
         """
         hits = np.zeros((2, len(self.directions) * len(self.chosen)), np.int64)
-        summaries: list[list[independence.BatchSummary]] = [[], []]
 
-        def finish(job: tuple[int, int]) -> tuple[int, Counted]:
+        def finish(job: tuple[int, int]) -> tuple[int, list[int]]:
             (side, chunk), size = job, min(at_once, self.trials - job[1] * at_once)
             counted = count(side, chunk, size)
-            progress.add(size, SIDES[side], *counted[0][: len(self.chosen)])
+            progress.add(size, SIDES[side], *counted[: len(self.chosen)])
             return side, counted
 
         jobs = itertools.product(range(2), range(-(-self.trials // at_once)))
@@ -286,13 +275,12 @@ class Audit(PairAudit):
             ThreadPoolExecutor(self.threads) as pool,
         ):
             # a client of somebody else may catch an interrupt, so it never runs in this thread
-            ours = distribution_known(self.mechanism)
+            ours = self.mechanism.distribution_known
             spread = map if ours and self.threads == 1 else pool.map
             while listed := list(itertools.islice(jobs, _JOBS * self.threads)):
-                for side, (counted, summary) in spread(finish, listed):
+                for side, counted in spread(finish, listed):
                     hits[side] += counted
-                    summaries[side] += [summary] if summary else []
-        return hits.reshape(2, len(self.directions), -1), summaries
+        return hits.reshape(2, len(self.directions), -1)
 
     def _bounded(self, hits: Array) -> list[list[Row]]:
         """Return counts, rates, statistic and bound of every direction, attack by attack."""
@@ -322,33 +310,25 @@ class Audit(PairAudit):
         directions: list[Row],
         rates: list[Rates | None],
         expected: Rates | None,
-        findings: independence.Findings,
         **fields: Word,
-    ) -> PairResult:
+    ) -> AuditResult:
         """Return the result of one attack: `directions` are its rows of `_bounded`, and `expected`
         the mean and standard deviation of its published statistic."""
         mechanism, trials, first = self.mechanism, self.trials, directions[0]
-        lower, invalid = max(row["lower"] for row in directions), findings.dependent
-        best = stats.epsilon_ceiling(trials, tail=self.tail) if findings.fixed else 0.0
-        if lower <= mechanism.epsilon < best:
-            invalid = invalid or findings.fixed
         # an event is called reversed by chance with probability 1e-6 at most
         swapped = [
             f"the event is likelier under the other input ({row['fp']:,} reports of value"
             f" {row['pair'][1]} show it and {row['tp']:,} of value {row['pair'][0]}): inputs"
             " swapped or numbered differently?"
             for row in directions
-            if not invalid
-            and row["tp"] < row["fp"]
+            if row["tp"] < row["fp"]
             and stats.clopper_pearson(row["tp"], trials, 5e-7)[1]
             < stats.clopper_pearson(row["fp"], trials, 5e-7)[0]
         ]
-        reason = "the event is likelier under the other input" if swapped else findings.constant
+        reason = "the event is likelier under the other input" if swapped else ""
         if not reason and all(self._too_weak(*each) for each in zip(directions, rates)):
             reason = self._too_weak(first, rates[0])
-        if invalid:
-            lower, directions = 0.0, [row | {"lower": 0.0} for row in directions]
-        return PairResult(
+        return AuditResult(
             mechanism=mechanism.name,
             parameters=mechanism.parameters,
             attack=attack.name,
@@ -358,21 +338,37 @@ class Audit(PairAudit):
             counts={key: first[key] for key in ("tp", "fp")},
             rates={key: first[key] for key in ("tpr", "fpr")},
             epsilon_emp=first["epsilon_emp"],
-            lower=lower,
+            lower=max(row["lower"] for row in directions),
             exact=expected[0] if expected else None,
             exact_sd=expected[1] if expected else None,
             claim=mechanism.epsilon,
             delta=self.deltas[1],
-            warnings=(*findings.warnings, *swapped),
+            warnings=tuple(swapped),
             inconclusive=reason,
-            invalid=invalid,
             scope=mechanism.scope,
             digest=mechanism.digest,
             pair=self.directions[0],
             directions=tuple(directions),
             questions=self.questions * len(self.directions),
+            words=self._words(directions, expected),
+            meaning=MEANING.format(self.alpha),
             **fields,
         )
+
+    def _words(self, directions: list[Row], expected: Rates | None) -> dict[str, str]:
+        """Return the lines of a result that only this auditor can write."""
+        own = self.mechanism.parameters
+        words = {
+            "pair": ", and ".join(against(own, row["pair"]) for row in directions),
+            "epsilon_emp": f"{directions[0]['epsilon_emp']:.4f} as the paper computes it",
+            "reverse": "".join(
+                f"tp = {row['tp']:,}, fp = {row['fp']:,},"
+                f" lower = {stats.down(row['lower'], claim=self.mechanism.epsilon)}"
+                for row in directions[1:]
+            ),
+        }
+        unknown = {"exact": "unknown, like the exact distribution of these reports"}
+        return words if expected else words | unknown
 
     def _too_weak(self, row: Row, rates: Rates | None) -> str:
         """Return why the event of a direction is too rare to refute the claim.

@@ -24,18 +24,18 @@ import scipy
 
 from .. import checks, stats
 from ..attacks.base import Guess, success_rate
-from ..mechanisms import GRR, OUE, FloorSS, SupportOracle
+from ..mechanisms import GRR, OUE, FloorSS, FrequencyOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON, build
 from ..rng import generator
 from ..stats import Delta
 from ..types import Word
 from .base import Auditor
-from .result import AuditResult, Claim, Row, finite, too_few
+from .result import AuditResult, Claim, Row, too_few
 
 # fmt: off
 __all__ = [
-    "CALIBRATED", "PROTOCOLS", "Calibration", "RADAudit", "ReconstructionResult", "calibrate",
-    "epsilon_interval", "invert_blackbox", "invert_known", "rad_audit", "rad_result", "rad_uniform"
+    "CALIBRATED", "PROTOCOLS", "Calibration", "RADAudit", "calibrate", "epsilon_interval",
+    "invert_blackbox", "invert_known", "rad_audit", "rad_result", "rad_uniform"
 ]
 # fmt: on
 
@@ -48,7 +48,7 @@ PROTOCOLS: dict[str, type[GRR | FloorSS | OUE]] = {"GRR": GRR, "SS": FloorSS, "O
 @checks.checked
 def rad_uniform(
     mechanism: Annotated[
-        SupportOracle, checks.rule(checks.instance, SupportOracle, "a GRR, SS or OUE")
+        FrequencyOracle, checks.rule(checks.instance, FrequencyOracle, "a GRR, SS or OUE")
     ],
 ) -> float:
     """Return the exact RAD of GRR, SS or OUE at a uniform prior (Examples 4.4 to 4.6).
@@ -156,25 +156,6 @@ def epsilon_interval(
     return invert_known(protocol, low - 1 / m, m), invert_known(protocol, high - 1 / m, m)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReconstructionResult(AuditResult):
-    """Result of an audit by reconstruction.
-
-    Attributes
-    ----------
-    interval : (float, float) or None
-        Interval of epsilon at level ``1 - alpha`` that trusts the mechanism's distribution, where
-        the mechanism is known.
-    """
-
-    interval: tuple[float, float] | None = None
-
-    def row(self) -> Row:
-        """Flatten as `AuditResult.row` does, with both ends of the interval."""
-        ends = zip(("interval_low", "interval_high"), self.interval or ())
-        return super().row() | {name: finite(end) for name, end in ends}
-
-
 @checks.checked
 def rad_result(
     successes: int,
@@ -186,8 +167,8 @@ def rad_result(
     delta: float = 0.0,
     alpha: float = 0.02,
     **fields: Word,
-) -> ReconstructionResult:
-    """Turn counted successes into a `ReconstructionResult`.
+) -> AuditResult:
+    """Turn counted successes into an `AuditResult`.
 
     Parameters
     ----------
@@ -200,20 +181,29 @@ def rad_result(
 
     Returns
     -------
-    ReconstructionResult
+    AuditResult
         ``epsilon_emp`` is the paper's estimate, which uses the protocol if one is given. ``lower``
         holds for every mechanism, and ``interval`` trusts the protocol.
     """
     low, _ = epsilon_interval(successes, reports, m, alpha=alpha, delta=delta)
+    level = f"at level {stats.confidence(alpha, share=False)}"
+    words = {
+        "counts": f"{successes:,} of {reports:,} reports reconstructed",
+        "lower": f"{stats.down(low, claim=claim)} for any mechanism, {level}",
+    }
     advantage, claimed = successes / reports - 1 / m, math.isfinite(claim)
     known: Row = {"epsilon_emp": invert_blackbox(advantage, m, delta)}
     if protocol is not None:
+        ends = epsilon_interval(successes, reports, m, protocol, alpha=alpha)
+        trusting = f"{level}, if the reports are those of {protocol}"
+        words["interval"] = "[{:.4f}, {:.4f}] ".format(*ends) + trusting
         known = {
             "epsilon_emp": invert_known(protocol, advantage, m),
-            "interval": epsilon_interval(successes, reports, m, protocol, alpha=alpha),
+            "interval": ends,
             "limit": claim if claimed else None,
         }
-    return ReconstructionResult(
+    words["epsilon_emp"] = f"{known['epsilon_emp']:.4f} as the paper computes it"
+    return AuditResult(
         mechanism=protocol or "unknown",
         parameters={"k": m} | ({"epsilon": claim} if claimed else {}),
         attack="reconstruction",
@@ -225,6 +215,7 @@ def rad_result(
         lower=low,
         claim=claim,
         delta=delta,
+        words=words,
         inconclusive=too_few(
             lambda n: epsilon_interval(n, n, m, alpha=alpha, delta=delta)[0],
             reports,
@@ -277,7 +268,7 @@ class RADAudit(Auditor):
         """Return the protocol of that name in `PROTOCOLS` with these parameters."""
         return build(name, PROTOCOLS[checks.one_of("mechanism", name, PROTOCOLS)], **parameters)
 
-    def run(self, seed: int = 1) -> list[ReconstructionResult]:
+    def run(self, seed: int = 1) -> list[AuditResult]:
         """Count the reconstructed records, and return the one result of `rad_result`.
 
         Parameters
@@ -313,9 +304,7 @@ class RADAudit(Auditor):
         ]
 
 
-def rad_audit(
-    mechanism: GRR | FloorSS | OUE, *, seed: int = 1, **fields: Word
-) -> ReconstructionResult:
+def rad_audit(mechanism: GRR | FloorSS | OUE, *, seed: int = 1, **fields: Word) -> AuditResult:
     """Audit a protocol by reconstruction, as the paper simulates it.
 
     Parameters are the fields of `RADAudit`, and the `seed` of its `run`.

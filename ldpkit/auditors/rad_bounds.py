@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..attacks import TwoValueTest
 from ..attacks.reconstruct import checked_prior, checked_success
-from ..mechanisms.base import SupportOracle, oracle
+from ..mechanisms.base import FrequencyOracle, oracle
 from ..types import Array, Numbers
 
 # fmt: off
@@ -58,7 +58,7 @@ def tradeoff_dp(epsilon: checks.NonNegative, delta: checks.Share = 0.0) -> Trade
     return _three_lines(epsilon, delta, 1.0)
 
 
-def tradeoff_support(mechanism: SupportOracle) -> Tradeoff:
+def tradeoff_support(mechanism: FrequencyOracle) -> Tradeoff:
     """Return the trade-off function of GRR, OUE or SS.
 
     Its middle line belongs to the likelihood-ratio event.
@@ -236,10 +236,10 @@ def rad_cor54(
     return _gamma(m, epsilon, delta) / m
 
 
-def _fitting(prior: ArrayLike, mechanism: SupportOracle) -> tuple[Array, SupportOracle]:
+def _fitting(prior: ArrayLike, mechanism: FrequencyOracle) -> tuple[Array, FrequencyOracle]:
     """Return prior and mechanism, after checking that the mechanism has one value per record."""
     prior = checked_prior(prior)
-    checks.instance("mechanism", mechanism, SupportOracle, "a GRR or OUE")
+    checks.instance("mechanism", mechanism, FrequencyOracle, "a GRR or OUE")
     checks.need(
         mechanism.k == prior.size,
         f"prior must have the mechanism's k = {mechanism.k} records, got {prior.size}",
@@ -248,7 +248,7 @@ def _fitting(prior: ArrayLike, mechanism: SupportOracle) -> tuple[Array, Support
 
 
 def grr_ex44(
-    mechanism: SupportOracle,
+    mechanism: FrequencyOracle,
     prior: ArrayLike,
     success: ArrayLike | None = None,
     *,
@@ -258,7 +258,7 @@ def grr_ex44(
 
     Parameters
     ----------
-    mechanism : SupportOracle
+    mechanism : FrequencyOracle
         A GRR with one value per record.
     prior : float array, shape (m,)
         Probabilities of the records.
@@ -275,12 +275,12 @@ def grr_ex44(
     return float((mechanism.p - mechanism.q) * kept)
 
 
-def oue_ex45(mechanism: SupportOracle, prior: ArrayLike, *, printed: bool = False) -> float:
+def oue_ex45(mechanism: FrequencyOracle, prior: ArrayLike, *, printed: bool = False) -> float:
     """Return the exact RAD of OUE without side knowledge (Example 4.5).
 
     Parameters
     ----------
-    mechanism : SupportOracle
+    mechanism : FrequencyOracle
         An OUE with one value per record.
     prior : float array, shape (m,)
         Probabilities of the records.

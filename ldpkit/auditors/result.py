@@ -1,12 +1,13 @@
-"""The result that all auditors return."""
+"""The result that all auditors return, in words and as JSON."""
 
 import bisect
 import importlib.metadata
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from html import escape
+from typing import Annotated, Any
 
 import scipy
 
@@ -14,12 +15,11 @@ from .. import checks, digests, stats
 from ..progress import shown
 from ..stats import down
 from ..types import Pair, Row
-from .report_html import Drawing, line, table
 
 # fmt: off
 __all__ = [
-    "CLEAR", "Claim", "LEAST", "STATUSES", "AuditResult", "PairResult", "Row", "finite",
-    "in_the_clear", "json_line", "restarted", "too_few"
+    "CLEAR", "Claim", "LEAST", "STATUSES", "AuditResult", "PairResult", "Row", "against", "finite",
+    "in_the_clear", "json_line", "restarted", "table", "titled", "too_few"
 ]
 # fmt: on
 
@@ -45,11 +45,35 @@ def json_line(row: Row) -> str:
     return json.dumps(row, allow_nan=False).replace("\x7f", "\\u007f")
 
 
+def titled(name: str, parameters: Mapping[str, object]) -> str:
+    """Return a mechanism with its parameters in one line."""
+    named = [f"{key} = {x}" for key, x in parameters.items() if key not in ("epsilon", "delta")]
+    return f"{name} ({', '.join(named)})" if named else name
+
+
+def against(parameters: Row, pair: Sequence[Any]) -> str:
+    """Return the two inputs of a pair as they were given; *the others* stay words."""
+    values = parameters.get("values")
+    return " against ".join(
+        str(values[v] if values and not isinstance(v, str) else v) for v in pair
+    )
+
+
+def table(lines: Mapping[str, object]) -> str:
+    """Return names and values as an HTML table."""
+    cells = (
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(str(value))}</td></tr>'
+        for name, value in lines.items()
+    )
+    return f"<table>{''.join(cells)}</table>"
+
+
 @dataclass(frozen=True, kw_only=True)
 class AuditResult:
-    """Counts of one audit, the paper's statistic, and the bound that follows from the counts.
+    """Claim, evidence and conclusion of an audit, whichever auditor made it.
 
-    An auditor with further results adds fields in a subclass.
+    The fields up to `claim` are those of every audit. What a single auditor adds to the JSON is its
+    `evidence`, and what it adds to the text are its `words`.
 
     Attributes
     ----------
@@ -61,9 +85,6 @@ class AuditResult:
         Name of the attack or event that was counted.
     trials : int
         Reports per input.
-    total : int or None
-        Reports of all inputs together, if the paper counts them so. Then they are the ``trials``
-        of `row`, which has the reports per input as ``per_input``.
     alpha : float
         Significance, which is the largest probability that `lower` exceeds the true epsilon. Audits
         that share alpha exceed it with this probability together.
@@ -74,71 +95,121 @@ class AuditResult:
         caller.
     counts, rates : mapping
         Counts by name (``tp``, ``fp``, ...), and the same divided by the number of trials.
-    epsilon_emp : float
-        The statistic exactly as the paper computes it. It is ``-inf`` if the counts imply no bound.
     lower : float
         Lower bound of the true epsilon, valid at level ``1 - alpha``. It is at least 0, and 0 if
         the audit is not valid.
-    exact, exact_sd : float or None
-        Exact expectation and standard deviation of `epsilon_emp`, or ``None`` if the exact
-        distribution of the reports is unknown.
     claim : float
         Claimed epsilon, ``inf`` if none is claimed.
     delta : float
         Delta of the claimed guarantee.
+    total : int or None
+        Reports of all inputs together, if the paper counts them so. Then they are the ``trials``
+        of `row`, which has the reports per input as ``per_input``.
+    epsilon_emp : float or None
+        The statistic exactly as the paper computes it. It is ``-inf`` if the counts imply no bound,
+        and ``None`` if the auditor has none.
+    exact, exact_sd : float or None
+        Exact expectation and standard deviation of `epsilon_emp`, or ``None`` if the exact
+        distribution of the reports is unknown.
     limit : float or None
         Value of `epsilon_emp` without sampling noise, if the auditor computes it.
-    estimates : mapping
-        Further estimates by name, which the auditor describes.
+    interval : (float, float) or None
+        Interval of epsilon at level ``1 - alpha`` that trusts the mechanism's distribution, if the
+        auditor computes it.
+    pair : (input, input) or None
+        The two inputs that were told apart, if there are two.
+    directions : tuple of dict
+        One entry per direction or bet: ``pair`` (first the input that the event names), counts and
+        rates, and what they prove. The counts of a result are those of its first direction, or of
+        the bet that won most.
+    questions : int
+        Number of questions among which alpha is divided for `lower`.
+    evidence : mapping
+        Further entries of the JSON by key, which the auditor describes. They are attributes, too.
+    refuted : bool or None
+        Whether the evidence refutes the claim. By default it does if `lower` exceeds the claim.
     warnings : tuple of str
         Facts that limit how far the result can be trusted, one clause each.
     inconclusive : str
         The reason why the audit could hardly have found a violation; empty if it could.
     invalid : str
-        The reason why the counts of these reports prove nothing; empty if they are sound.
+        The reason why these reports prove nothing; empty if they are sound.
     scope : str
         Sentence that a violation adds to the verdict, see `ldpkit.mechanisms.Mechanism.scope`.
     about : str
-        Sentence that names the users whom the result concerns, if it is not a single user. Every
-        verdict ends with it.
+        Sentences about users and assumptions, with which every verdict ends.
+    sentence : str
+        The conclusion in words; empty if `conclusion` has them.
+    words : mapping
+        Lines of `lines` that the auditor writes itself, by name.
+    meaning : str
+        Sentences that tell people why such evidence counts.
     cause : str
         The property of reports that shows the input, if the claim is refuted and it is known.
+    trajectory : tuple of (int, float, float)
+        Reports per input, logarithm of the wealth and bound, of an audit that bets. Equality
+        ignores them, the words, the time and the digest.
     seconds : float
-        Wall time of the counting in seconds, which equality ignores.
+        Wall time of the counting in seconds.
     digest : str
-        Digest of the code, program or files of a client, which equality ignores.
+        Digest of the code, program or files of a client.
     """
 
     mechanism: str
     parameters: Row
     attack: str
     trials: int
-    total: int | None = None
     alpha: float
     seed: int | None
     faithful: bool
     counts: Mapping[str, int]
     rates: Mapping[str, float]
-    epsilon_emp: float
     lower: float
     claim: float
+    delta: float = 0.0
+    total: int | None = None
+    epsilon_emp: float | None = None
     exact: float | None = None
     exact_sd: float | None = None
-    delta: float = 0.0
     limit: float | None = None
-    estimates: Mapping[str, float] = field(default_factory=dict)
+    interval: tuple[float, float] | None = None
+    pair: Pair | None = None
+    directions: tuple[Row, ...] = ()
+    questions: int = 1
+    evidence: Row = field(default_factory=dict)
+    refuted: bool | None = None
     warnings: tuple[str, ...] = ()
     inconclusive: str = ""
     invalid: str = ""
     scope: str = ""
     about: str = ""
+    sentence: str = ""
+    words: Mapping[str, str] = field(default_factory=dict, compare=False)
+    meaning: str = ""
     cause: str = ""
+    trajectory: tuple[tuple[int, float, float], ...] = field(default=(), compare=False)
     seconds: float = field(default=0.0, compare=False)
     digest: str = field(default="", compare=False)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an entry of `evidence`."""
+        try:
+            return vars(self)["evidence"][name]
+        except KeyError:
+            raise AttributeError(f"the result of this audit has no {name}") from None
 
     def __str__(self) -> str:
         """Return the verdict, as a terminal may show it."""
         return shown(self.verdict)
+
+    @property
+    def status(self) -> str:
+        """One of `STATUSES`: ``violation``, ``none found``, ``inconclusive`` or ``not valid``."""
+        if self.invalid:
+            return "not valid"
+        if self.lower > self.claim if self.refuted is None else self.refuted:
+            return "violation"
+        return "inconclusive" if self.inconclusive else "none found"
 
     @property
     def violated(self) -> bool:
@@ -146,27 +217,21 @@ class AuditResult:
         return self.status == "violation"
 
     @property
-    def status(self) -> str:
-        """One of `STATUSES`: ``violation``, ``none found``, ``inconclusive`` or ``not valid``."""
-        if self.invalid:
-            return "not valid"
-        if self._refuted:
-            return "violation"
-        return "inconclusive" if self.inconclusive else "none found"
-
-    @property
-    def _refuted(self) -> bool:
-        return self.lower > self.claim
-
-    @property
     def how(self) -> str:
         """Origin of the counts: ``real reports``, or ``law`` if they were sampled."""
         return "real reports" if self.faithful else "law"
 
     @property
+    def reports(self) -> int:
+        """Reports per input."""
+        return self.trials
+
+    @property
     def level(self) -> str:
         """The level of `lower`, ``1 - alpha``, as text."""
         return stats.confidence(self.alpha, share=False)
+
+    # --- words ------------------------------------------------------------------------------------
 
     @property
     def verdict(self) -> str:
@@ -176,13 +241,14 @@ class AuditResult:
         """
         of = f"from the exact distribution of {self.mechanism}"
         sampled = "" if self.faithful else f"The counts were sampled {of}: no report was made."
-        return " ".join(filter(None, [self._conclusion, self.about, sampled]))
+        return " ".join(filter(None, [self.sentence or self.conclusion, self.about, sampled]))
 
     @property
-    def _conclusion(self) -> str:
+    def conclusion(self) -> str:
+        """The conclusion that follows from the status and the bound."""
         confident = f"with {stats.confidence(self.alpha)} confidence"
-        shown = down(self.lower, claim=self.claim)
-        leak = f"{confident} the reports leak at least epsilon = {shown}"
+        least = down(self.lower, claim=self.claim)
+        leak = f"{confident} the reports leak at least epsilon = {least}"
         if self.invalid:
             return f"Not a valid audit: {self.invalid}."
         if self.violated:
@@ -197,6 +263,39 @@ class AuditResult:
             allowed = f"no difference between the inputs is proved {confident}, and 0 allows none"
         return f"No violation found: {allowed}. This does not prove the claim."
 
+    def lines(self) -> dict[str, str]:
+        """Return the lines that describe the result, by their names.
+
+        They are the table of the command line, of notebooks and of pages.
+        """
+        claim = "none" if self.claim == math.inf else f"epsilon = {self.claim:g}"
+        origin = "all real" if self.faithful else "sampled from the exact distribution"
+        found = {
+            "mechanism": titled(self.mechanism, self.parameters),
+            "claim": f"{claim}, delta = {self.delta:g}",
+            "attack": f"{self.attack}, {self.trials:,} reports per input, {origin}",
+            "pair": against(self.parameters, self.pair or ()),
+            "counts": ", ".join(f"{key} = {value:,}" for key, value in self.counts.items()),
+            "rates": ", ".join(f"{key} = {value:.6f}" for key, value in self.rates.items()),
+            "epsilon_emp": "" if self.epsilon_emp is None else f"{self.epsilon_emp:.4f}",
+            "exact": ""
+            if self.exact is None
+            else f"{self.exact:.4f} (sd {self.exact_sd:.4f}) is its expectation",
+            "limit": "" if self.limit is None else f"{self.limit:.4f} without sampling noise",
+        }
+        shared = f", shared by {self.questions} questions" if self.questions > 1 else ""
+        least = f"{down(self.lower, claim=self.claim)} at level {self.level}{shared}"
+        last = {"lower": least, "seconds": f"{self.seconds:.2f}"}
+        kept = found | dict(self.words) | {name: self.words.get(name, last[name]) for name in last}
+        return {name: text for name, text in kept.items() if text}
+
+    def _repr_html_(self) -> str:
+        """Return verdict and lines as a table, for notebooks."""
+        notes = {"warning": "; ".join(self.warnings)} if self.warnings else {}
+        return table({"verdict": self.verdict} | notes | self.lines())
+
+    # --- JSON -------------------------------------------------------------------------------------
+
     def row(self) -> Row:
         """Flatten into a dictionary with the keys of the command line's JSON.
 
@@ -204,47 +303,52 @@ class AuditResult:
         of all reports of a user together, which differs from ``epsilon`` for repeated collections.
 
         Infinite values become ``None``, because JSON cannot write them. They mean "nothing is
-        claimed" or "the counts imply nothing".
+        claimed" or "the counts imply nothing". Entries that an auditor does not have are left out.
         """
-        more = {} if self.limit is None else {"limit": finite(self.limit)}
-        each = {} if self.total is None else {"per_input": self.trials}
-        named, found = self._added()
-        own = {
-            key: value for key, value in self.parameters.items() if key not in ("epsilon", "delta")
-        }
-        return {
+        parameters = {"epsilon": self.claim, "delta": self.delta, **self.parameters}
+        named = [key for key in parameters if key not in ("epsilon", "delta")]
+        optional = {"epsilon_emp": self.epsilon_emp, "limit": self.limit}
+        pair = {} if self.pair is None else {"pair": list(self.pair), "questions": self.questions}
+        directions = [
+            {key: finite(value) for key, value in one.items()} | {"pair": list(one["pair"])}
+            for one in self.directions
+        ]
+        row = {
             "mechanism": self.mechanism,
-            **own,
-            "epsilon": self.parameters.get("epsilon", finite(self.claim)),
-            "delta": self.parameters.get("delta", self.delta),
+            **{key: parameters[key] for key in (*named, "epsilon", "delta")},
             "trials": self.total or self.trials,
             "alpha": self.alpha,
             "seed": self.seed,
             "attack": self.attack,
             "faithful": self.faithful,
             "how": self.how,
-            **named,
+            **pair,
             **self.counts,
             **self.rates,
-            "epsilon_emp": finite(self.epsilon_emp),
+            **{name: x for name, x in optional.items() if x is not None},
             "lower": self.lower,
-            "exact_epsilon_emp": finite(self.exact),
-            "exact_sd": finite(self.exact_sd),
-            **more,
-            **{key: finite(value) for key, value in self.estimates.items()},
-            "claim": finite(self.claim),
+            "exact_epsilon_emp": self.exact,
+            "exact_sd": self.exact_sd,
+            **self.evidence,
+            **dict(zip(("interval_low", "interval_high"), self.interval or ())),
+            "claim": self.claim,
             "violated": self.violated,
             "status": self.status,
             "verdict": self.verdict,
             "warnings": list(self.warnings),
-            **found,
+            **({"directions": directions} if pair else {}),
             "seconds": self.seconds,
-            **each,
+            **({} if self.total is None else {"per_input": self.trials}),
         }
+        return {key: finite(value) for key, value in row.items()}
 
-    def _added(self) -> tuple[Row, Row]:
-        """Return what an auditor adds to `row`, after ``how`` and before ``seconds``."""
-        return {}, {}
+    def plain(self) -> Row:
+        """Return `row` without its time, and without entries that are no plain number or name.
+
+        The same seed gives the same dictionary to the last digit.
+        """
+        left_out = ("pair", "questions", "directions", "warnings", "verdict", "seconds", "how")
+        return {key: value for key, value in self.row().items() if key not in left_out}
 
     def to_dict(self) -> Row:
         """Return `row` with cause, digest, versions, and the version of this form.
@@ -259,70 +363,9 @@ class AuditResult:
         """Return `to_dict` as JSON on one line."""
         return json_line(self.to_dict())
 
-    def plot(self) -> Drawing:
-        """Draw claim, estimate, expectation and lower bound on one axis of epsilon."""
-        spread = self.exact_sd or 0.0
-        return line(
-            {
-                "claim": [self.claim],
-                "epsilon_emp": [self.epsilon_emp],
-                "exact, two deviations": [
-                    math.nan if self.exact is None else self.exact + 2 * side * spread
-                    for side in (-1, 1)
-                ],
-                "lower bound": [self.lower],
-            }
-        )
 
-    def _repr_html_(self) -> str:
-        """Return a table and the drawing, for notebooks."""
-        kept = {
-            key: value
-            for key, value in self.row().items()
-            if key not in ("verdict", "warnings", "directions") and value is not None
-        }
-        notes = [("warning", text) for text in self.warnings]
-        return table([("verdict", self.verdict), *notes, *kept.items()]) + self.plot().svg
-
-    def plain(self) -> Row:
-        """Return `row` without its time, and without entries that are no plain number or name.
-
-        The same seed gives the same dictionary to the last digit.
-        """
-        left_out = ("pair", "questions", "directions", "warnings", "verdict", "seconds", "how")
-        return {key: value for key, value in self.row().items() if key not in left_out}
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairResult(AuditResult):
-    """Result of an audit that tells two inputs apart.
-
-    Attributes
-    ----------
-    pair : (input, input)
-        The two audited inputs.
-    directions : tuple of dict
-        One entry per direction: ``pair`` (first the input that the event names), counts, rates,
-        ``epsilon_emp`` and ``lower``. The counts and rates of the result are those of the first
-        direction.
-    questions : int
-        Number of questions among which alpha is divided for `lower`.
-    bets : bool
-        Whether the audit bet against the claim, and has the fields of a `SequentialResult`.
-    """
-
-    bets: ClassVar[bool] = False
-    pair: Pair
-    directions: tuple[Row, ...] = ()
-    questions: int = 1
-
-    def _added(self) -> tuple[Row, Row]:
-        directions = [
-            {key: finite(value) for key, value in one.items()} | {"pair": list(one["pair"])}
-            for one in self.directions
-        ]
-        named = {"pair": list(self.pair), "questions": self.questions}
-        return named, {"directions": directions}
+PairResult = AuditResult
+"""The result of an audit that tells two inputs apart, which once had a class of its own."""
 
 
 LEAST = 10

@@ -211,10 +211,12 @@ def threshold_rates(clients: int, epsilon: float) -> Rates:
 
 
 @functools.lru_cache(maxsize=256)  # for repeated audits
-def _exact(clients: int, epsilon: float, delta: float) -> dict[str, float]:
+def _exact(clients: int, epsilon: float, delta: float) -> dict[str, tuple[float, str]]:
+    tight = solve(lambda e: pair_delta(clients, epsilon, e), delta, epsilon)
+    upper = solve(lambda e: blanket_delta(clients, epsilon, e), delta, epsilon)
     return {
-        "tight": solve(lambda e: pair_delta(clients, epsilon, e), delta, epsilon),
-        "upper": solve(lambda e: blanket_delta(clients, epsilon, e), delta, epsilon),
+        "tight": (tight, "exact epsilon of the two batches"),
+        "upper": (upper, "numerical bound for all batches"),
     }
 
 
@@ -291,7 +293,7 @@ class ShuffleAudit(ErrorsAudit):
         -------
         list of one AuditResult
             ``claim`` is the closed bound, and ``epsilon_emp`` is the paper's measured value. The
-            ``estimates`` are the exact epsilon ``tight`` of the pair at `delta`, and the numerical
+            ``evidence`` are the exact epsilon ``tight`` of the pair at `delta`, and the numerical
             bound ``upper`` for all pairs.
         """
         clients, trials, delta = self.clients, self.trials, self.delta
@@ -321,6 +323,10 @@ class ShuffleAudit(ErrorsAudit):
                 claim=self.claim,
                 delta=delta,
                 estimates=_exact(clients, self.epsilon, delta),
+                words={
+                    "mechanism": f"shuffled LDP-SGD ({clients:,} clients, epsilon ="
+                    f" {self.epsilon:g} each)"
+                },
             )
         ]
 

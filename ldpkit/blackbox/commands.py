@@ -15,8 +15,7 @@ import click
 
 from .. import __version__, attacks, checks, stats
 from ..auditors import Audit
-from ..auditors.report_html import OPENING, page
-from ..auditors.result import PairResult, Row
+from ..auditors.result import AuditResult, Row
 from ..cli.options import (
     FAILED,
     as_json,
@@ -38,6 +37,7 @@ from .clients import Client
 from .clients.client import SeparateClient
 from .exact import ExactResult, exact_client
 from .options import anything, claims, curve_of, listed, target_of
+from .page import OPENING, page
 from .sequential import SequentialAudit
 from .sequential.loop import Run
 
@@ -49,8 +49,7 @@ _OUTPUTS = {
     "html": ("a page that an audit wrote", re.compile(re.escape(OPENING))),
 }
 _BETS = (
-    "claim", "mu", "claim_points", "claim_lines", "all_pairs", "within", "max_time", "independent",
-    "save",
+    "claim", "mu", "claim_points", "claim_lines", "all_pairs", "within", "max_time", "save",
 )  # fmt: skip
 _FILE = click.Path(dir_okay=False)
 _COMPILES = "compiling, once on this machine: --max-time begins afterwards"
@@ -61,7 +60,9 @@ bets = together(
     click.option("--until-sure", is_flag=True, help="Bet, and stop when the claim is refuted or"
                  " --trials are spent."),
     click.option("--all-pairs", is_flag=True, help="Bet on every pair of the inputs."),
-    options(SequentialAudit, only=["independent", "within", "max_time"], own=True),
+    options(SequentialAudit, only=["independent", "within", "max_time"], own=True,
+            independent={"help": "State that reports do not depend on each other: those of a client"
+                         " are then counted, and recordings are bet on faster."}),
     click.option("--save", type=_FILE, help="Keep the audit in this file for `ldpkit resume`."),
     HTML,
     claims,
@@ -145,7 +146,7 @@ def writable(words: Row) -> None:
             replaceable(name, Path(words[name]), what, opening.match)
 
 
-def show(result: PairResult, words: Row, *flags: str, run: Run | None = None) -> None:
+def show(result: AuditResult, words: Row, *flags: str, run: Run | None = None) -> None:
     """Write the files that the options name, after the result was printed.
 
     Raises
@@ -209,10 +210,11 @@ def _repeat(words: Row, *flags: str) -> str:
 def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: Any) -> int:
     """Audit a mechanism, or any client, with a distinguishability attack.
 
-    Every attack audits both directions of every pair, and alpha is divided among these questions.
-    With --until-sure they share one wealth. Without --report and --attack, a --client, --command or
-    --recordings is audited until sure: the audit learns from reports of any form and compares all
-    inputs.
+    The reports of a --mechanism are counted. Every attack audits both directions of every pair, and
+    alpha is divided among these questions. A --client, --command or --recordings is audited until
+    sure, as with --until-sure: the audit bets, and all questions share one wealth. Without --report
+    and --attack it learns from reports of any form and compares all inputs. A client is counted
+    only with --independent, which states that its reports do not depend on each other.
     """
     names, pairs = list(words["attack"]) or ["guess"], words["pair"] or (None,)
     checks.need(
@@ -222,11 +224,17 @@ def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: 
     if not (words["mechanism"] or words["report"] or words["attack"]):
         words |= {"report": "any", "attack": (attacks.Learned.name,)}
         until_sure = True  # nothing is known about the reports, so the audit learns
-    if until_sure:
-        checks.need(threads == 1, f"--threads do not speed up --until-sure, got {threads}")
+    client = not words["mechanism"]
+    if until_sure or words["recordings"] or (client and not words["independent"]):
+        checks.need(
+            threads == 1,
+            f"--threads count reports, and an audit until sure bets on each, got {threads}",
+        )
         return sure(words, as_json, strict)
     refuse(words)
-    checks.need(not words["recordings"], "--recordings need --until-sure")
+    checks.need(
+        client or not words["independent"], "--independent states a fact about a client's reports"
+    )
     checks.need(
         len(names) * len(pairs) == 1 or not words["html"],
         "--html shows one result: give one --attack and one --pair",
@@ -247,6 +255,7 @@ def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: 
             faithful=words["faithful"],
             pair=pair,
             questions=len(pairs) * len(names),
+            independent=words["independent"],
             threads=threads,
         )
         for pair in pairs

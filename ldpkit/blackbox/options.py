@@ -10,7 +10,7 @@ import click
 
 from ..checks import need
 from ..cli.options import PARAMETERS, mechanism_of, mechanism_options, options, together
-from ..mechanisms import LocalRandomizer, takes
+from ..mechanisms import Mechanism, takes
 from ..types import Row
 from . import curve
 from .clients import Client, Program, recorded
@@ -62,9 +62,7 @@ def listed(text: str | None) -> list[Any] | None:
     return values
 
 
-def target_of(
-    given: Row, threads: int = 1
-) -> tuple[LocalRandomizer, list[Any] | None, float | None]:
+def target_of(given: Row, threads: int = 1) -> tuple[Mechanism, list[Any] | None, float | None]:
     """Return the target that the options of `anything` name, with its inputs and its delta.
 
     The inputs are those to compare, if the options name them. They are ``None`` for a client whose

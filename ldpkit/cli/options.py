@@ -10,10 +10,9 @@ from typing import Any, TypeVar, get_args
 import click
 
 from ..auditors import AuditResult
-from ..auditors.report_html import facts
 from ..auditors.result import Row, json_line
 from ..checks import bare
-from ..mechanisms import GRR, MECHANISMS, LocalRandomizer, Repeated, make, takes
+from ..mechanisms import GRR, MECHANISMS, Mechanism, Repeated, make, takes
 from ..progress import shown
 from .group import cli
 
@@ -170,7 +169,7 @@ mechanism_options = together(
 """One option for every parameter of a mechanism."""
 
 
-def mechanism_of(mechanism: str, own: Row) -> LocalRandomizer:
+def mechanism_of(mechanism: str, own: Row) -> Mechanism:
     """Return the mechanism that the options describe."""
     delta = {"delta": own["delta"] or 0.0 if takes(mechanism, "delta") else None}
     return make(mechanism, **own | delta | {"memoise": own["memoise"] or None})
@@ -202,14 +201,11 @@ def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> int:
     return 0
 
 
-def conclude(results: Sequence[AuditResult], as_json: bool, strict: bool, **changed: str) -> int:
-    """Print results with their tables, and return the gravest of their exit statuses.
-
-    The lines `changed` stand in the place of those of `facts`.
-    """
+def conclude(results: Sequence[AuditResult], as_json: bool, strict: bool) -> int:
+    """Print results with their tables, and return the gravest of their exit statuses."""
     for result in results:
         warnings = [("warning", text) for text in result.warnings]
-        lines = [*(facts(result) | changed).items(), *warnings]
+        lines = [*result.lines().items(), *warnings]
         write(result.to_dict(), lines, result.verdict, as_json)
     known = {
         "none found": 0,

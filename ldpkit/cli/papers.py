@@ -16,7 +16,6 @@ from ..mechanisms import GRADIENT, KEY_VALUE, PCKVUE, PrivKV
 from ..mechanisms.correlated import CPP
 from ..refine import front
 from ..refine.pareto import select
-from ..stats import down
 from ..types import Word
 from .options import as_json, cli, conclude, options, strict, write
 
@@ -77,8 +76,7 @@ def audit_kv(
     least = 2 * sides if words["estimator"] in count_ratio.HALVED else sides
     trials = integer("users", trials, least, 10**12) // sides
     result = KVAudit.of(mechanism=mechanism, trials=trials, last=True, **own | given).run(seed)[-1]
-    asked = f"{attack}: {kv.AUDITORS[attack]}; {result.trials:,} users per group"
-    return conclude([result], as_json, strict, attack=asked)
+    return conclude([result], as_json, strict)
 
 
 # --- gradients ------------------------------------------------------------------------------------
@@ -107,9 +105,7 @@ def audit_gradient(mechanism: str, seed: int, strict: bool, as_json: bool, **wor
 @as_json
 def audit_shuffle(seed: int, strict: bool, as_json: bool, **words: Word) -> int:
     """Audit shuffled LDP-SGD: can the server tell apart two batches that differ in a gradient?"""
-    audit = ShuffleAudit(**words)
-    own = f"shuffled LDP-SGD ({audit.clients:,} clients, epsilon = {audit.epsilon:g} each)"
-    return conclude(audit.run(seed), as_json, strict, mechanism=own)
+    return conclude(ShuffleAudit(**words).run(seed), as_json, strict)
 
 
 # --- the reconstruction advantage -----------------------------------------------------------------
@@ -151,11 +147,7 @@ def rad(
     if successes is not None and reports is not None:
         words["claim"] = math.inf if claim is None else claim
         result = reconstruction.rad_result(successes, reports, m, protocol, **words)
-        told = f"{successes:,} of {reports:,} reports reconstructed"
-        bound = (
-            f"{down(result.lower, claim=result.claim)} for any mechanism, at level {result.level}"
-        )
-        return conclude([result], as_json, strict, counts=told, lower=bound)
+        return conclude([result], as_json, strict)
     if protocol is None or claim is None:
         raise click.UsageError("give --mechanism and --epsilon, or --successes and --reports")
     exact = reconstruction.rad_uniform(RADAudit.target(protocol, k=m, epsilon=claim))

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from .. import attacks, checks, jit, stats
-from ..auditors.report_html import titled
-from ..auditors.result import finite
+from ..auditors.result import finite, titled
 from ..mechanisms import MECHANISMS, takes
 from ..reports.base import ROUTES, log_ratio
 from ..stats import epsilon_buehler

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import checks
 from ..types import Word
-from .base import FrequencyOracle, LocalRandomizer, Mechanism, SupportOracle, build
+from .base import FrequencyOracle, Mechanism, build
 from .composite import BASES, RSFD, Repeated
 from .correlated import CPP, CPPGRR, CPPUE, PrivKV
 from .gradient import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
@@ -20,8 +20,8 @@ from .unary import ASUE, ATHE, AUE, OUE, SUE, THE, FaultyUE
 
 # fmt: off
 __all__ = [
-    "MECHANISMS", "KEY_VALUE", "make", "takes", "Mechanism", "LocalRandomizer", "FrequencyOracle",
-    "SupportOracle", "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO",
+    "MECHANISMS", "KEY_VALUE", "make", "takes", "Mechanism", "FrequencyOracle",
+    "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO",
     "ASS", "AUE", "ALH", "ATHE", "AGRR", "ASUE", "ABLH", "AOLH", "GM",
     "AGM", "RSFD", "Repeated", "Chained", "BucketFlip",
     "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV", "FaultyUE", "FloorSS",

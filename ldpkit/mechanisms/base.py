@@ -7,11 +7,10 @@ It does not depend on attacks.
 
 import dataclasses
 import inspect
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -24,20 +23,17 @@ __all__ = [
     "ClientError",
     "NoClientError",
     "Mechanism",
-    "LocalRandomizer",
     "exact_distribution",
     "Epsilon",
     "Delta",
     "Domain",
     "FrequencyOracle",
-    "SupportOracle",
     "support_estimate",
     "support_variance",
     "MIN_EPSILON",
     "MAX_EPSILON",
     "MAX_DOMAIN",
     "MAX_ROUNDS",
-    "distribution_known",
     "build",
 ]
 
@@ -158,6 +154,9 @@ class Mechanism(ABC):
 
     # --- what an audit of two inputs needs
 
+    foreign: ClassVar[bool] = False
+    """Whether it is the client of somebody else, whose reports may depend on each other."""
+
     @property
     def report_type(self) -> ReportType:
         """The form of a report and, where it is known, the exact distribution of reports; see
@@ -186,10 +185,6 @@ class Mechanism(ABC):
         """Whether one call makes the reports of many users."""
         return True
 
-    def afresh(self, values: Array, seed: int) -> Array | None:  # clients use them
-        """Return reports that are made in a new process; ``None`` if that is not possible."""
-        return None
-
     @property
     def digest(self) -> str:
         """Digest of the code behind a client; empty for a mechanism of ours."""
@@ -199,25 +194,6 @@ class Mechanism(ABC):
     def restarts(self) -> int:
         """How often the program of a client was started again; 0 for other mechanisms."""
         return 0
-
-    def known_seed(self, inputs: Sequence[int], goal: float) -> tuple[float, Any]:
-        """Find out whether a program draws coins that anybody can know, if it is one.
-
-        Parameters
-        ----------
-        inputs : sequence of int
-            The audited inputs, by their positions.
-        goal : float
-            Logarithm of the wealth at which to stop.
-
-        Returns
-        -------
-        wealth : float
-            The logarithm of the wealth of a bet that the coins are repeated.
-        seed : ldpkit.blackbox.clients.seeds.Seed or None
-            The fault, if the program seems to repeat its coins.
-        """
-        return -math.inf, None
 
     def inputs(self, value: Input, n: int) -> Array:
         """Return the values of n users who all hold `value`."""
@@ -365,18 +341,9 @@ class FrequencyOracle(Mechanism):
         )
 
 
-LocalRandomizer: TypeAlias = Mechanism
-SupportOracle: TypeAlias = FrequencyOracle
-
-
 def oracle(mechanism: FrequencyOracle) -> FrequencyOracle:
     """Return `mechanism` if it is a `FrequencyOracle`."""
     return checks.instance("mechanism", mechanism, FrequencyOracle, "a frequency oracle")
-
-
-def distribution_known(mechanism: object) -> bool:
-    """Whether an object is a mechanism of known distribution."""
-    return isinstance(mechanism, Mechanism) and mechanism.distribution_known
 
 
 def build(name: str, cls: Callable[..., Any], **parameters: Word) -> Any:

@@ -57,8 +57,6 @@ class ReportType(ABC):
         Noun for a report in messages.
     exact : bool
         Whether the exact distribution of the reports is known.
-    ordered : bool
-        Whether a report is a row of values whose order may reveal the user's value.
     guess_route, score_route, rounds_route : str
         How `guess_rates`, `score_rates` and `rounds_success` are computed, each one of `ROUTES`.
     rounds_exact : bool or None
@@ -70,7 +68,6 @@ class ReportType(ABC):
 
     name: ClassVar[str]
     exact: ClassVar[bool] = False
-    ordered: ClassVar[bool] = False
     guess_route: ClassVar[str] = "formula"
     score_route: ClassVar[str] = "formula"
     rounds_route: ClassVar[str] = "convolve"

@@ -152,7 +152,7 @@ class Subset(Support):
     report supports the values in it."""
 
     k: int
-    name, ordered = "subset", True
+    name = "subset"
 
     def read(self, reports: Reports, sender: str) -> Array:
         reports = shaped(reports, (None, None), sender)

@@ -6,9 +6,9 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from .. import checks
-from ..auditors.report_html import counted, leading
+from ..auditors import AuditResult
 from ..blackbox.clients import Client
-from ..blackbox.sequential import SequentialAudit, SequentialResult
+from ..blackbox.sequential import SequentialAudit
 from ..progress import shown
 from ..types import Input
 from . import plugin
@@ -28,7 +28,7 @@ def assert_private(
     seconds: float = 10.0,
     seed: int = 1,
     allow_inconclusive: bool = False,
-) -> SequentialResult:
+) -> AuditResult:
     """Fail if an audit refutes the claim that a client is (epsilon, delta)-LDP.
 
     The audit knows nothing about the reports, which may have any form. It compares all inputs, and
@@ -54,7 +54,7 @@ def assert_private(
 
     Returns
     -------
-    SequentialResult
+    AuditResult
 
     Raises
     ------
@@ -80,12 +80,9 @@ def assert_private(
         f" input in {result.seconds:.1f} s{found if result.status == 'none found' else ''}"
     )
     if result.violated or (result.status == "inconclusive" and not allow_inconclusive):
-        about = {
-            "cause": result.cause,
-            "event": result.event,
-            "inputs": leading(result),
-            "counted": counted(result.counts),
-        }
-        known = (shown(f"{name}: {text}") for name, text in about.items() if text)
+        lines = result.lines()
+        known = (
+            shown(f"{x}: {lines[x]}") for x in ("cause", "event", "pair", "counts") if x in lines
+        )
         raise AssertionError("\n  ".join([str(result), *known]))
     return result

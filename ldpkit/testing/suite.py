@@ -130,7 +130,8 @@ def claim(case: Case) -> None:
     """Real reports of the proposed pair do not refute the claim."""
     m, n = case.mechanism, case.users(USERS)
     applies(math.isfinite(m.epsilon), "no epsilon is claimed")
-    asked: list[Row] = [{"attack": attack, "trials": n} for attack in case.attacks]
+    counted: Row = {"trials": n, "independent": True}
+    asked = [counted | {"attack": attack} for attack in case.attacks]
     # without such an attack, only one that learns can read the reports
     asked = asked or [{"attack": "learned", "trials": 1000}]
     for given in asked:
@@ -154,7 +155,8 @@ def power(case: Case) -> None:
             sure.append(attack)
     applies(sure, f"no exact rates imply that {n} reports refute half of its epsilon")
     for attack in sure:
-        lower = audit(mechanism=m, attack=attack, trials=n, seed=case.seed, faithful=True).lower
+        given: Row = {"trials": n, "seed": case.seed, "faithful": True, "independent": True}
+        lower = audit(m, attack, **given).lower
         need(
             lower > m.epsilon / 2,
             f"{n} real reports and attack {attack.name} prove {lower:.4g}, its exact rates"
@@ -172,6 +174,7 @@ def repeats(case: Case) -> None:
             "attack": attack,
             "trials": case.users(USERS),
             "seed": case.seed,
+            "independent": True,
         }
         one, two, threads = (audit(**given, faithful=True, threads=t) for t in (1, 1, 2))
         need(

@@ -10,6 +10,7 @@ import pytest
 from ldpkit import api
 from ldpkit.auditors import AUDITS, Audit, DistributionAudit, GradientAudit, ShuffleAudit
 from ldpkit.auditors.base import ALPHA
+from ldpkit.blackbox.page import page
 from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.cli import commands
 from ldpkit.mechanisms import GRR
@@ -62,13 +63,16 @@ def test_the_json_says_reports_per_input_beside_the_trials_of_the_papers():
 
 
 @pytest.mark.parametrize("name", AUDITS)
-def test_a_result_draws_itself_and_leaves_out_what_is_not_known(name):
+def test_a_page_leaves_out_what_is_not_known(name):
     result = AUDITS[name].of(**WORDS[name]).run(1)[0]
-    svg = dataclasses.replace(result, epsilon_emp=-math.inf, exact=None).plot().svg
-    assert "<svg" in svg and f"lower bound {result.lower:.3g}" in svg and "nan" not in svg
-    assert "epsilon_emp" not in svg and "deviations" not in svg and "inf" not in svg
-    assert f"claim {result.claim:.3g}" in result.plot().svg
-    assert result.plot().svg in result._repr_html_()
+    unknown = dataclasses.replace(result, epsilon_emp=-math.inf, exact=None, words={})
+    for shown in (page(unknown), unknown._repr_html_()):
+        assert "nan" not in shown and "as the paper computes it" not in shown
+    svg = page(unknown).partition("<svg")[2].partition("</svg>")[0]
+    assert f"lower bound {result.lower:.3g}" in svg and "epsilon_emp" not in svg
+    assert f"claim {result.claim:.3g}" in page(result) and "deviations" not in svg
+    for name, text in result.lines().items():
+        assert name in result._repr_html_() and text
 
 
 def test_options_are_the_parameters_of_the_audits():

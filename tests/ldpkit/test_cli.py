@@ -173,7 +173,7 @@ def test_commands_and_workers_start_without_what_only_tables_figures_and_solvers
 def test_a_client_is_imported_from_the_working_directory_and_may_print(here):
     (here / "talking_here.py").write_text(TALKING)
     given = "--client talking_here:talking --report bits --k 10 --epsilon 1 --delta 0.05 --json"
-    status, out, err = run(f"audit {given} --trials 100000", here)
+    status, out, err = run(f"audit {given} --trials 100000 --independent", here)
     row = json.loads(out)
     assert status == 0 and out.count("\n") == 1 and list(row) == ["mechanism", "k", "report", *REST]
     wanted = {"mechanism": "talking_here:talking", "faithful": True, "exact_epsilon_emp": None}

@@ -13,6 +13,7 @@ from chance import P_MIN, binomial_p, same_rate_p
 
 from ldpkit import Client, attacks, audit, exact_client
 from ldpkit.blackbox.clients import ClientError, recorded
+from ldpkit.blackbox.page import page
 from ldpkit.digests import load
 from ldpkit.mechanisms import BLH, GRR, OUE, SHE, SS
 from ldpkit.reports import hash_cell
@@ -56,7 +57,7 @@ def test_auditing_a_client_agrees_with_auditing_its_mechanism():
             (grr_client, "value", GRR(10, 1.0), 200_000), (ss_client, "subset", SS(10, 1.0), 50_000),
             (blh_as_subset_client, "subset", BLH(10, 1.0), 10_000)]  # fmt: skip
     for attack, (function, report, honest, trials) in itertools.product(["guess", "tight"], rows):
-        client = audit(Client(function, 10, report, 1.0), attack, trials=trials)
+        client = audit(Client(function, 10, report, 1.0), attack, trials=trials, independent=True)
         own = audit(honest, attack, trials=trials, faithful=True)
         for side, rate in zip(("tp", "fp"), attacks.make(attack).rates(honest)):
             label, count = (function, attack, side), client.counts[side]
@@ -65,13 +66,17 @@ def test_auditing_a_client_agrees_with_auditing_its_mechanism():
         said = client.faithful, client.exact, client.exact_sd, client.violated
         assert said == (True, None, None, False), (function, attack)
     # the most likely value of a noisy histogram is a client too
-    found = audit(Client(she_argmax_client, 10, "value", 1.0), trials=200_000)
+    found = audit(Client(she_argmax_client, 10, "value", 1.0), trials=200_000, independent=True)
     for side, rate in zip(("tp", "fp"), attacks.make("guess").rates(SHE(10, 1.0))):
         assert binomial_p(found.counts[side], 200_000, rate) > P_MIN, side
     client = Client(oue_client, 10, "bits", 1.0)  # a vectorised client repeats with its seed
-    one, two = (audit(client, trials=100_000, threads=threads) for threads in (1, 2))
+    one, two = (
+        audit(client, trials=100_000, independent=True, threads=threads) for threads in (1, 2)
+    )
     assert one == two
-    found = audit(Client(lambda values, rng: values, 10, "value", 1.0), trials=10_000)
+    found = audit(
+        Client(lambda values, rng: values, 10, "value", 1.0), trials=10_000, independent=True
+    )
     assert found.violated and found.counts == {"tp": 10_000, "fp": 0}
 
 
@@ -85,7 +90,9 @@ def test_reports_may_come_in_any_sensible_form():
         ("subset", lambda value: [value]), ("value", lambda value: value), ("value", lambda value, *, rate=1: value),
         ("value", lambda values, rng=None: values)]  # fmt: skip
     for report, function in rows:
-        found = audit(Client(function, 5, report, 1.0), "tight", trials=100, pair=(0, 3))
+        found = audit(
+            Client(function, 5, report, 1.0), "tight", trials=100, pair=(0, 3), independent=True
+        )
         assert found.counts == {"tp": 100, "fp": 0}, (report, function)
 
 
@@ -122,7 +129,12 @@ def test_a_bad_client_gives_one_clear_error():
     assert issubclass(ClientError, ValueError)
     for (report, function, message), threads in itertools.product(rows, [1, 2]):
         with pytest.raises(ClientError, match=message):
-            audit(Client(function, 5, report, 1.0, name="c"), trials=7, threads=threads)
+            audit(
+                Client(function, 5, report, 1.0, name="c"),
+                trials=7,
+                threads=threads,
+                independent=True,
+            )
 
 
 def test_a_client_never_sees_memory_of_an_earlier_call_and_cannot_change_what_was_counted():
@@ -145,7 +157,7 @@ def test_a_client_never_sees_memory_of_an_earlier_call_and_cannot_change_what_wa
         return values.copy()
 
     for function in (keeping, reusing, late):
-        found = audit(Client(function, 5, "value", 1.0), trials=n)
+        found = audit(Client(function, 5, "value", 1.0), trials=n, independent=True)
         assert found.counts == {"tp": n, "fp": 0}, function
     assert [set(copy.tolist()) for _, copy in handed[:6]] == [{0}] * 3 + [{4}] * 3
 
@@ -163,7 +175,7 @@ def test_perfect_hiding_is_a_claim_that_audits_of_clients_check(tmp_path, monkey
     """A share is accused by one of these three audits at alpha = .01 with probability .03 at most."""
     for function, status in ((share, "none found"), (leaking, "violation")):
         client = Client(function, 2, "value", epsilon=0.0)
-        fixed = audit(client, "guess", trials=20_000)
+        fixed = audit(client, "guess", trials=20_000, independent=True)
         sure = audit(client, "guess", until="sure", trials=2_000)
         learned = audit(
             Client(function, values=[0, 1], epsilon=0.0), "learned", until="sure", trials=1_000
@@ -171,10 +183,13 @@ def test_perfect_hiding_is_a_claim_that_audits_of_clients_check(tmp_path, monkey
         assert [fixed.status, sure.status, learned.status] == [status] * 3
         assert fixed.claim == sure.claim == 0 and (fixed.lower > 0) == (status == "violation")
         for result in (fixed, sure, learned):
-            assert json.loads(result.to_json())["claim"] == 0 and "<svg" in result._repr_html_()
+            assert json.loads(result.to_json())["claim"] == 0 and "<svg" in page(result)
     assert "more than the claimed 0" in fixed.verdict and "epsilon = 0 is refuted" in sure.verdict
     said = "no difference between the inputs is proved with 99 % confidence, and 0 allows none"
-    assert said in audit(Client(share, 2, "value", epsilon=0.0), trials=1_000).verdict
+    assert (
+        said
+        in audit(Client(share, 2, "value", epsilon=0.0), trials=1_000, independent=True).verdict
+    )
     with pytest.raises(AssertionError, match="epsilon = 0 is refuted"):
         assert_private(leaking, 0.0, inputs=[0, 1])
     for function, status in (("pads", "none found"), ("tells", "violation")):

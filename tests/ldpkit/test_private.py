@@ -14,7 +14,7 @@ import yaml
 from commands import python
 
 import ldpkit
-from ldpkit.auditors import report_html
+from ldpkit.blackbox.page import page
 from ldpkit.testing import assert_private, plugin, private
 
 ROOT = Path(ldpkit.__file__).parents[1]
@@ -98,9 +98,9 @@ def test_three_inputs_that_are_too_few_reports_are_inconclusive():
     send = lambda values, rng: rng.random(len(values)).tolist()  # noqa: E731
     with pytest.raises(AssertionError, match="^Inconclusive: .* are needed") as failed:
         assert_private(send, 1, **given)
-    assert "inputs: 'a' against the others" in str(failed.value)
+    assert "pair: 'a' against the others" in str(failed.value)
     found = assert_private(send, 1, allow_inconclusive=True, **given)
-    assert "a&#x27; against the others" in report_html.page(found)
+    assert "a&#x27; against the others" in page(found)
 
 
 @pytest.mark.parametrize(

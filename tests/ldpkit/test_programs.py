@@ -141,7 +141,7 @@ def test_a_crash_is_a_report_that_is_counted(tmp_path, lines):
 
 def test_an_audit_of_fixed_size_states_the_restarts():
     client = Client(Program(python("print(sys.stdin.readline(), end='')")), 2, "value", 1.0)
-    found = audit(client, "guess", trials=3)
+    found = audit(client, "guess", trials=3, independent=True)
     assert f"restarted {client.function.starts - 1} times" in found.verdict and not found.violated
 
 

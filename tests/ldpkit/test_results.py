@@ -10,8 +10,8 @@ import pytest
 
 from ldpkit import Client, audit
 from ldpkit.auditors import audit_kv, audit_shuffle
-from ldpkit.auditors.report_html import page
-from ldpkit.blackbox.sequential import SequentialAudit, SequentialResult
+from ldpkit.blackbox.page import page
+from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.mechanisms import GRR, PCKVUE, make
 
 SCHEMA = json.loads(resources.files("ldpkit.auditors").joinpath("result.schema.json").read_text())
@@ -58,18 +58,28 @@ def test_every_result_has_the_form_of_the_schema():
 
 def test_the_digest_is_that_of_the_client():
     made = [audit(client(f), "learned", trials=20).digest for f in (send, send, other)]
-    counted = audit(client(send, values=None, k=2, report="value"), trials=20).digest
+    counted = audit(
+        client(send, values=None, k=2, report="value"), trials=20, independent=True
+    ).digest
     assert made[0] == made[1] == counted != made[2] and len(made[0]) == 16
     assert ONE.digest == "" and "a mechanism of ldpkit" in page(ONE)
 
 
 def test_a_client_without_options_is_audited_until_sure():
     result = audit(client(), trials=1000)
-    assert isinstance(result, SequentialResult) and result.violated and result.attack == "learned"
+    assert result.violated and result.attack == "learned"
     counted = audit(client(values=None, k=2), trials=1000)  # inputs are 0 and 1 in both
     assert (counted.e_value, counted.asked) == (result.e_value, result.asked)
-    for other in (client(values=None, k=2, report="value"), GRR(2, 1.0)):
-        assert not isinstance(audit(other, trials=10), SequentialResult)
+    known = client(values=None, k=2, report="value")
+    assert audit(known, "tight", trials=1000).e_value >= 100
+    for other, stated in ((known, True), (GRR(2, 1.0), False)):
+        counted = audit(other, trials=10, independent=stated)
+        assert "e_value" not in counted.evidence
+        with pytest.raises(AttributeError, match="has no e_value"):
+            _ = counted.e_value
+        assert ("as the caller states" in counted.verdict) == stated
+    with pytest.raises(ValueError, match="independent must be True to count the reports of client"):
+        audit(known, until="counted")
     with pytest.raises(ValueError, match="attack guess cannot read the any reports"):
         audit(client(), "guess")
 
@@ -94,6 +104,6 @@ def test_a_page_shows_both_ways_of_counting(monkeypatch):
     for text in (fixed, bets):
         assert "1970-01-01 00:00 UTC" in text and "tpr = " in text and "numpy " in text
         assert text.count("<svg") == 1 and "nan" not in text
-    assert "own bound" in fixed and "fixed before the first one" in fixed and "wealth" not in fixed
-    assert "of 1,000 reports of the first input" in fixed and "digest" not in fixed
-    assert "own wealth" in bets and "digest " in bets
+    assert "fixed before the first one" in fixed and "wealth" not in fixed.lower()
+    assert "<td>lower</td>" in fixed and "digest" not in fixed
+    assert "<td>e_value</td>" in bets and "wealth" in bets and "digest " in bets

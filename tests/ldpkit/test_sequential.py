@@ -15,7 +15,6 @@ from chance import P_MIN
 from scipy import stats
 
 from ldpkit import Client, audit, jit
-from ldpkit.auditors.report_html import facts
 from ldpkit.blackbox import betting
 from ldpkit.blackbox.clients import recorded
 from ldpkit.blackbox.curve import gdp
@@ -290,7 +289,7 @@ def test_bounds_are_never_rounded_up():
     assert {pair: down(pair[0], claim=pair[1]) for pair in shown} == shown
     found = replace(audit(GRR(5, 1.0), "tight", trials=1000), lower=1 + 2**-15)
     assert "at least epsilon = 1.00003, more than the claimed 1." in found.verdict
-    assert facts(found)["lower"].startswith("1.00003 ")
+    assert found.lines()["lower"].startswith("1.00003 ")
 
 
 def lies(rate, values, rng):
@@ -312,7 +311,7 @@ def test_a_refuted_claim_and_its_bound_never_contradict_each_other(claim, curve)
             assert found.violated == (lower >= claim)
             if found.violated:
                 pattern = r"No mu below (\S+) is" if curve else r"Epsilon is at least (\S+)\."
-                printed, table = re.search(pattern, found.verdict)[1], facts(found)["lower"]
+                printed, table = re.search(pattern, found.verdict)[1], found.lines()["lower"]
                 assert float(printed) >= float(f"{claim:g}") and printed in table, found.verdict
                 refuted += 1
     assert refuted > 4

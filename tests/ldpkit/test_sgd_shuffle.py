@@ -42,8 +42,8 @@ def test_exact_columns_of_table_3():
         assert result.limit == approx(plugin, abs=UNIT), row
         assert result.exact == approx(mean, abs=1.1e-3), row
         assert result.exact_sd / math.sqrt(10) == approx(0.0205, abs=1e-3), row
-        assert result.estimates["tight"] == approx(tight, abs=UNIT), row
-        assert result.estimates["upper"] == approx(upper, abs=UNIT), row
+        assert result.evidence["tight"] == approx(tight, abs=UNIT), row
+        assert result.evidence["upper"] == approx(upper, abs=UNIT), row
         p, k = 1 / (1 + math.exp(-epsilon)), (n - 1) // 2
         halves = (n - 1 - k, p), (k, 1 - p)
         laws = [stats.binom.pmf(np.arange(m + 1), m, rate) for m, rate in halves]
@@ -51,7 +51,7 @@ def test_exact_columns_of_table_3():
             lambda e: pair_delta(n, epsilon, e, np.convolve(*laws)), half, 1.01e-4)  # fmt: skip
         for delta_at, printed, last in bounds:
             assert solve(delta_at, DELTA, epsilon) == approx(printed, abs=last), row
-        assert result.estimates["tight"] < result.estimates["upper"] < result.claim < epsilon, row
+        assert result.evidence["tight"] < result.evidence["upper"] < result.claim < epsilon, row
 
 
 def test_laws_of_small_batches_by_enumeration():
@@ -91,11 +91,11 @@ def test_the_numerical_bound_by_enumeration_covers_every_pair_tried():
 
 def test_a_million_clients():
     result = audit_shuffle(4, 10**6, trials=1)
-    assert 0 < result.estimates["tight"] < result.estimates["upper"] < result.claim < 0.2
+    assert 0 < result.evidence["tight"] < result.evidence["upper"] < result.claim < 0.2
     assert pmfs(10**6, 4.0)[0].sum() == approx(1)
     # the tight value approaches that of a Gaussian pair with the same signal
     p = 1 / (1 + math.exp(-4))
-    mu, eps = (2 * p - 1) / math.sqrt(10**6 * p * (1 - p)), result.estimates["tight"]
+    mu, eps = (2 * p - 1) / math.sqrt(10**6 * p * (1 - p)), result.evidence["tight"]
     delta = stats.norm.cdf(-eps / mu + mu / 2) - math.exp(eps) * stats.norm.cdf(-eps / mu - mu / 2)
     assert delta == approx(DELTA, rel=0.15)
 
@@ -105,7 +105,7 @@ def test_counts_follow_the_exact_rates():
         one, two = (audit_shuffle(1.0, 432, trials=trials, faithful=faithful, seed=3) for _ in "12")
         for found, rate in zip(one.counts.values(), threshold_rates(432, 1.0)):
             assert stats.binomtest(found, trials, rate).pvalue > P_MIN, faithful
-        assert one.lower <= one.estimates["tight"] and not one.violated, faithful
+        assert one.lower <= one.evidence["tight"] and not one.violated, faithful
         assert one == two, faithful
     # real batches differ in one report: at a budget of 20 it leans away with probability 2e-9
     for changed, leaning in ((False, 5), (True, 4)):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from processes import interrupted, started, until
 
-from ldpkit.auditors.report_html import page
+from ldpkit.blackbox.page import page
 from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.cli import main
 from ldpkit.digests import digest
@@ -161,8 +161,8 @@ def test_the_report_for_others_is_one_file(call):
 def test_the_page_and_the_notebook_say_the_same_and_escape():
     result = SequentialAudit(GRR(5, 1.0), "tight", trials=300).run()[0]
     shown = result._repr_html_()
-    assert result.verdict in shown and "<svg" in shown and result.plot().svg in shown
-    assert result.plot()._repr_svg_().startswith("<svg")
+    assert result.verdict in shown and result.lines()["e-value"] in shown
+    assert result.verdict in page(result)
     assert "<b>" not in page(result, "ldpkit <b>") and "&lt;b&gt;" in page(result, "ldpkit <b>")
 
 

@@ -67,6 +67,7 @@ def spin(turns):
 def client(folder, name, *options, before=""):
     (folder / "clients_here.py").write_text(before + CLIENTS)
     given = f"audit --client clients_here:{name} --report value --k 10 --epsilon 5 --trials 100000"
+    given += " --independent"
     return started(SCRIPT, *given.split(), *options, cwd=folder)
 
 
@@ -174,7 +175,7 @@ def test_a_client_in_the_process_of_its_audit_cannot_catch_an_interrupt():
     code = "import contextlib, signal\nfrom ldpkit import audit\nfrom ldpkit import Client\n"
     code += "def catching(value):\n with contextlib.suppress(KeyboardInterrupt):\n"
     code += "  signal.raise_signal(signal.SIGINT)\n return value\n"
-    code += "audit(Client(catching, 3, 'value', 1.0), 'tight', trials=300)\nprint('not heard')"
+    code += "audit(Client(catching, 3, 'value', 1.0), 'tight', trials=300, independent=True)\nprint('not heard')"
     with started(sys.executable, "-c", code) as process:
         out, err = process.communicate()
     assert (process.returncode, out, err.splitlines()[-1]) == (-2, "", "KeyboardInterrupt")
@@ -220,7 +221,7 @@ def terminal(*command, cwd):
 
 def test_a_terminal_shows_reports_per_second_and_the_time_left_and_a_pipe_nothing(tmp_path):
     (tmp_path / "clients_here.py").write_text(CLIENTS.replace("calls >= 5000", "False"))
-    given = "audit --client clients_here:slow --report value --k 10 --epsilon 20 --trials".split()
+    given = "audit --client clients_here:slow --report value --k 10 --epsilon 20 --independent --trials".split()
     with terminal(SCRIPT, *given, "1e9", cwd=tmp_path) as (keyboard, process, read):
         read(r"/2\.00G \[\d\d:\d\d<[\d:]+, [\d.]+k? reports/s\]")
         os.write(keyboard, b"\x03")
@@ -300,7 +301,6 @@ SEPARATE = "SeparateClient.of('endless_here:report', k=3, report='value', epsilo
 KILLED = {
     "workers": "grid(endless_here.cell, {'x': [1, 2, 3]}, seed=1, workers=2)",
     "a site's process": "site()",
-    "a client's new process": "Client(report, 3, 'value', 1.0).afresh(numpy.zeros(9, int), 1)",
     "a client's own process": f"{SEPARATE}.perturb(numpy.zeros(9, int), None)",
 }
 

@@ -63,7 +63,7 @@ def audited(folder, *options):
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("how", [("--trials", "20"), ("--until-sure", "--trials", "20")])
+@pytest.mark.parametrize("how", [("--trials", "20", "--independent"), ("--trials", "20")])
 @pytest.mark.parametrize("deed", ENDING)
 def test_a_client_that_ends_its_process_ends_the_audit_with_status_two(tmp_path, deed, how):
     (tmp_path / "bad_here.py").write_text(f"{HEAD}def client(value):\n    {deed}\n    return value")

@@ -12,16 +12,15 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from ... import checks, digests
-from ...mechanisms.base import MAX_DOMAIN, ClientError, LocalRandomizer, NoClientError
+from ...mechanisms.base import MAX_DOMAIN, ClientError, Mechanism, NoClientError
 from ...progress import count_begun
 from ...reports import Bits, ReportType, Subset, Value
 from ...types import Array, ArrayLike, Input, Reports, Rng, Row, Word
-from . import seeds
 from .anything import Anything
 from .process import Process, Program
 
@@ -44,7 +43,7 @@ _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR
 
 
 @dataclass(frozen=True)
-class Client(LocalRandomizer):
+class Client(Mechanism):
     """A callable under audit.
 
     Parameters
@@ -74,6 +73,8 @@ class Client(LocalRandomizer):
         returns something that is not a report. With ``"report"`` the client is called for one
         report at a time.
     """
+
+    foreign: ClassVar[bool] = True
 
     function: Callable[..., Reports]
     k: Annotated[int, checks.rule(checks.integer, 2, MAX_DOMAIN)] = 0
@@ -191,19 +192,6 @@ class Client(LocalRandomizer):
         self._need(not checks.masked(reports), "reports without a mask", "masked ones")
         return self._checked_reports(reports)
 
-    def afresh(self, values: Array, seed: int) -> Array | None:
-        """As in `LocalRandomizer`; ``None`` if the function cannot be imported there."""
-        function = self.function
-        while isinstance(function, functools.partial):
-            function = function.func
-        if not inspect.isroutine(function):
-            return None  # an object would take its memory along
-        try:
-            there = Process(self.called, functools.partial(copy.copy, self))
-        except Exception:  # it cannot be pickled, or not be found there
-            return None
-        return there(Client.perturb, values, np.random.default_rng(seed))
-
     @property
     def restarts(self) -> int:
         return max(0, self.function.starts - 1) if isinstance(self.function, Program) else 0
@@ -212,9 +200,6 @@ class Client(LocalRandomizer):
     def digest(self) -> str:
         """Digest of the code, program or files of the client."""
         return digests.digest(self.origin())[:16]
-
-    def known_seed(self, inputs: Sequence[int], goal: float) -> tuple[float, seeds.Seed | None]:
-        return seeds.known_seed(self, inputs, goal)
 
     def origin(self, known: Row | None = None) -> Row:
         """Return what identifies the code behind the client, see `identity`: arguments and object
@@ -335,9 +320,6 @@ class SeparateClient(Client):
         """Return the client's reports; the generator goes on from where the client left it."""
         reports, rng.bit_generator.state = self.function(_perturb, values, rng)
         return reports
-
-    def afresh(self, values: Array, seed: int) -> Array | None:
-        return self.function(Client.afresh, values, seed)
 
     def origin(self, known: Row | None = None) -> Row:
         return dict(self.function(Client.origin))

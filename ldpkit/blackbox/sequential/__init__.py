@@ -27,8 +27,8 @@ import numpy as np
 
 from ... import attacks, checks, stats
 from ...auditors.base import PairAudit
-from ...auditors.result import Row
-from ...mechanisms import LocalRandomizer
+from ...auditors.result import AuditResult, Row
+from ...mechanisms import Mechanism
 from ..clients import Client
 from ..curve import Curve, approx, gdp
 from .columns import read
@@ -36,14 +36,13 @@ from .counts import Counts
 from .events import Accepted, Declared, Entry, Event, Source
 from .loop import Run
 from .portfolio import DELTAS
-from .result import SequentialResult
 from .scores import Scores
 from .screen import Screen, block_end
 
 # fmt: off
 __all__ = [
-    "SequentialAudit", "SequentialResult", "Declared", "Event", "Counts", "Entry",
-    "Scores", "Screen", "block_end", "read"
+    "SequentialAudit", "Declared", "Event", "Counts", "Entry", "Scores",
+    "Screen", "block_end", "read"
 ]
 # fmt: on
 
@@ -60,7 +59,7 @@ class SequentialAudit(PairAudit):
 
     Parameters
     ----------
-    mechanism : LocalRandomizer, such as a Client, or a Source
+    mechanism : Mechanism, such as a Client, or a Source
         The audited mechanism, which states the claim.
     attack : str, attack or event, or several
         As in `Audit`, or an `ldpkit.blackbox.sequential.Event`. All of them share one wealth.
@@ -111,7 +110,7 @@ class SequentialAudit(PairAudit):
     def __post_init__(self) -> None:
         super().__post_init__()
         mechanism: Any = checks.instance(
-            "mechanism", self.mechanism, (LocalRandomizer, Source), "a mechanism, client or source"
+            "mechanism", self.mechanism, (Mechanism, Source), "a mechanism, client or source"
         )
         named = [a if isinstance(a, Event) else attacks.make(a) for a in self.named]
         checks.fix(self, learning=any(isinstance(a, attacks.Learned) for a in named))
@@ -150,7 +149,7 @@ class SequentialAudit(PairAudit):
 
     def _compared(self, mechanism: Any) -> tuple[Any, ...]:
         """Return the inputs to compare, after the mechanism has checked every pair of them."""
-        checked = isinstance(mechanism, LocalRandomizer)
+        checked = isinstance(mechanism, Mechanism)
         if self.inputs is None:
             if self.pair is None and self.learning and isinstance(mechanism, Client):
                 spread = np.linspace(0, mechanism.k - 1, min(mechanism.k, MOST))
@@ -194,7 +193,7 @@ class SequentialAudit(PairAudit):
         """Return a `Run` of this audit, from its beginning or from a kept `Run.state`."""
         return Run(self, seed, state)
 
-    def run(self, seed: int = 1) -> list[SequentialResult]:
+    def run(self, seed: int = 1) -> list[AuditResult]:
         """Bet until the audit stops.
 
         Parameters
@@ -204,7 +203,7 @@ class SequentialAudit(PairAudit):
 
         Returns
         -------
-        list of one SequentialResult
+        list of one AuditResult
         """
         run = self.start(seed)
         run.go()

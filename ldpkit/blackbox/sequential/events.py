@@ -18,7 +18,7 @@ from ... import checks
 from ...attacks import Attack
 from ...auditors.result import in_the_clear
 from ...jit import kernel
-from ...mechanisms import LocalRandomizer
+from ...mechanisms import Mechanism
 from ...types import Array, Pair, Rates, Reports, Rng
 from .. import betting
 from . import tallies
@@ -137,7 +137,7 @@ class Accepted(Event):
     """The event that an attack names the first input of a pair."""
 
     attack: Attack
-    mechanism: LocalRandomizer
+    mechanism: Mechanism
     pair: Pair
 
     @property

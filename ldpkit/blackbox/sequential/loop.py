@@ -15,8 +15,7 @@ import numpy as np
 
 from ... import checks
 from ...auditors.base import makeable
-from ...auditors.result import Row, finite
-from ...mechanisms.base import distribution_known
+from ...auditors.result import AuditResult, Row, finite
 from ...progress import Progress
 from ...reports.base import picked
 from ...rng import generator
@@ -26,12 +25,12 @@ from ..clients import Client, Program
 from ..clients.anything import rows
 from ..clients.client import identity
 from ..clients.recordings import Recordings
-from ..clients.seeds import Seed
+from ..clients.seeds import Seed, known_seed
 from .columns import read
 from .events import IDLE, SHARE, Accepted, Declared, Event, Source, Tracks, happened
 from .players import Kept, Wealth, grid
 from .portfolio import Portfolio
-from .result import SequentialResult, bets, clear, result
+from .result import bets, clear, result
 from .scores import Scores
 from .screen import Screen
 
@@ -76,7 +75,7 @@ class Run(Kept):
         self.live, inputs = not isinstance(mechanism, Source), len(audit.inputs)
         self.events: list[Event] = [event for event, _, _ in audit.tracks]
         self.rates: list[Any] = [event.rates for event in self.events]
-        exact = self.live and distribution_known(mechanism)
+        exact = self.live and mechanism.distribution_known
         self.sampled = (  # from the exact distribution, so that no report is made
             exact
             and not audit.faithful
@@ -182,7 +181,7 @@ class Run(Kept):
             recordings.seek(self.rounds)
         if self.program and not self.rounds and watched:
             goal = self.wealth.goal - math.log(SHARE)
-            won, self.seeded = self.mechanism.known_seed(audit.inputs, goal)
+            won, self.seeded = known_seed(self.mechanism, audit.inputs, goal)
             if won >= goal:
                 self.wealth.refute(won + math.log(SHARE))
         self.stopped = self._why(budget, watched) or ("not valid" if self.seeded else "")
@@ -321,7 +320,7 @@ class Run(Kept):
     # --- what is known ----------------------------------------------------------------------------
 
     @property
-    def result(self) -> SequentialResult:
+    def result(self) -> AuditResult:
         """The result so far."""
         return result(self)
 

@@ -4,14 +4,13 @@ import bisect
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...auditors.report_html import Drawing, drawing
-from ...auditors.result import CLEAR, LEAST, PairResult, Row, finite, restarted, too_few
-from ...mechanisms import FrequencyOracle, LocalRandomizer
+from ...auditors.result import CLEAR, LEAST, AuditResult, Row, against, restarted, too_few
+from ...mechanisms import FrequencyOracle, Mechanism
 from ...stats import down
 from ...types import Array
 from ..clients import Client
@@ -27,7 +26,7 @@ from .tallies import ZERO, stake
 if TYPE_CHECKING:
     from .loop import Run
 
-__all__ = ["WEIGHED", "SequentialResult", "bets", "clear", "one_in", "result"]
+__all__ = ["WEIGHED", "bets", "clear", "one_in", "result"]
 
 WEIGHED = ", weighed together with everything else that can be seen"
 """Follows the words of the best single entry if the bets on all entries together won more."""
@@ -79,139 +78,125 @@ NO_PAIRS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SequentialResult(PairResult):
-    """Result of a sequential audit when it stopped, or so far.
+MEANING = (
+    "The audit bets against the claim with a stake of 1. While the claim holds, wealth does not"
+    " grow on average, however long one waits and whenever one stops: it reaches {:g} with"
+    " probability {:g} at most. The bound is found in the same way, by bets against every smaller"
+    " epsilon; it held at every moment shown."
+)
 
-    Attributes
-    ----------
+
+def _claimed(found: AuditResult) -> str:
+    """Return a claim that is a curve, in words."""
+    numbers = [f"{name} = {x:g}" for name, x in [*found.curve.items()][1:-1]]
+    return f"{found.curve['kind']} with {' and '.join(numbers) or 'its own numbers'}"
+
+
+def _words(found: AuditResult) -> dict[str, str]:
+    """Return the lines of the table that only a sequential audit has."""
+    pairs = {frozenset(map(repr, row["pair"])) for row in found.directions}
+    several = f", the worst of {len(pairs)} pairs" if len(pairs) > 1 else ""
+    leading = against(found.parameters, found.pair or ()) + several
+    counts, level = found.counts, f"at level {found.level}, at all times"
+    worth = "nothing is claimed" if found.e_value is None else f"{found.e_value:.4g}"
+    words = {
+        "pair": f"{leading}, one of {found.questions} bets",
+        "counts": "no yes or no: the whole report is weighed",
+        "event": found.event,
+        "cause": found.cause,
+        "asked": ", ".join(f"{n:,}" for n in found.asked) + " reports, by input",
+        "e-value": f"{worth} (a violation from {1 / found.alpha:g} on)",
+        "lower": f"{down(found.lower, claim=found.claim)} {level}",
+        "stopped": found.stopped,
+    }
+    if counts:
+        words["counts"] = (
+            f"in {counts['tp']:,} of {counts['first']:,} reports of the first input, in"
+            f" {counts['fp']:,} of {counts['second']:,} of the second"
+        )
+    if "curve" in found.evidence:
+        claim = found.curve.get("mu", math.inf)
+        shown = found.mu_lower and down(found.mu_lower, claim=claim)
+        implied = f"epsilon = {found.claim:g}, delta = {found.delta:g}"
+        words["claim"] = f"{_claimed(found)}, which implies {implied}"
+        words["lower"] = f"mu = {shown} {level}" if shown else "none"
+    return words
+
+
+def _sentence(found: AuditResult) -> str:
+    """Return the conclusion in words; empty if it is that of every audit."""
+    if "curve" in found.evidence:
+        return _curve_sentence(found)
+    if found.status == "none found" and found.one_in and found.claim < math.inf:
+        return (
+            f"{found.conclusion} A client that sends its input in the clear in one report of"
+            f" {found.one_in:,} would have been refuted with probability 0.9. {UNSEEN}"
+            f" {'of other reports' if PAIRED in found.about else 'more than one report ago'}."
+        )
+    if not found.violated:
+        return ""
+    shown = down(found.lower, claim=found.claim)
+    bound = f" Epsilon is at least {shown}." if found.lower > 0 else ""
+    return (
+        f"VIOLATION: epsilon = {found.claim:g} is refuted, e-value {down(found.e_value, 0)} and"
+        f" {1 / found.alpha:g} needed, with {found.reports:,} reports per input (wrong with"
+        f" probability at most {found.alpha:g}).{bound}{f' {found.scope}' if found.scope else ''}"
+    )
+
+
+def _curve_sentence(found: AuditResult) -> str:
+    """Return the conclusion about a claim that is a trade-off curve."""
+    shown = found.mu_lower and down(found.mu_lower, claim=found.curve["mu"])
+    bound = f" No mu below {shown} is kept, which is no bound of epsilon." if shown else ""
+    used = f"with {found.reports:,} reports per input"
+    if not found.violated:
+        reason = found.inconclusive and f"Inconclusive: {found.inconclusive}."
+        none = f"No violation of {_claimed(found)} found {used}. This does not prove the claim."
+        return f"{reason or none}{bound}"
+    line = found.tangent and (
+        f" At epsilon = {found.tangent['epsilon']:.3g} the claim allows delta ="
+        f" {found.tangent['delta']:.2g}, and about {found.tangent['shown']:.2g} was seen."
+    )
+    return (
+        f"VIOLATION: {_claimed(found)} is refuted {used}, e-value {down(found.e_value or 0, 0)} and"
+        f" {1 / found.alpha:g} needed (wrong with probability at most {found.alpha:g})."
+        f"{line or ''}{bound}{f' {found.scope}' if found.scope else ''}"
+    )
+
+
+def result(run: "Run") -> AuditResult:
+    """Return the result so far.
+
+    Its `AuditResult.evidence` is:
+
     event : str
         The event that has won most, in words.
-    curve : dict or None
-        Kind, parameters and number of lines of a claim that is a trade-off curve. Then `claim` and
-        `delta` are those of a claim that follows from the curve, and `lower` is 0.
-    mu_lower : float or None
-        If the claim is mu-GDP: the client keeps no smaller mu. It is no bound of epsilon.
-    tangent : dict or None
-        The line of the curve against which most was staked: ``epsilon`` and ``delta``. ``p`` and
-        ``q`` are the shares of reports with its event, and ``shown`` is ``p - e^epsilon q``.
-    band : tuple of (float, float, float)
-        Epsilon, lower bound of delta, and delta that the curve allows. The bounds hold together.
     e_value : float or None
         Wealth against the claim, from a stake of 1; ``1 / e_value`` is a p-value. ``None`` if
-        nothing is claimed.
-    asked : tuple of int
-        Number of reports of every input.
+        nothing is claimed. A violation is an e-value of ``1 / alpha``.
+    asked : list of int
+        Number of reports of every input, of which ``reports`` is the mean, rounded up.
     one_in : int
         A client that sends its input in the clear in one report of so many would have been refuted
         with probability .9; 0 if no attack learns.
     stopped : str
         Why the audit stopped.
-    restarts : int or None
-        How often a program was started again; ``None`` for other clients.
-    trajectory : tuple of (int, float, float)
-        Reports per input, logarithm of the wealth, and `lower` (or `mu_lower`), after 8, 12, 18,
-        27, ... reports per input.
+    restarts : int
+        How often a program was started again, if the client is one.
+    curve : dict
+        Kind, parameters and number of lines of a claim that is a trade-off curve. Then `claim` and
+        `delta` are those of a claim that follows from the curve, and `lower` is 0.
+    mu_lower : float or None
+        Of a claim that is a curve: if it is mu-GDP, the client keeps no smaller mu. It is no bound
+        of epsilon.
+    tangent : dict or None
+        The line of the curve against which most was staked: ``epsilon`` and ``delta``. ``p`` and
+        ``q`` are the shares of reports with its event, and ``shown`` is ``p - e^epsilon q``.
+    band : tuple of (float, float, float)
+        Epsilon, lower bound of delta, and delta that the curve allows. The bounds hold together.
+
+    The `trajectory` has its rows after 8, 12, 18, 27, ... reports per input.
     """
-
-    bets: ClassVar[bool] = True
-    event: str = ""
-    curve: Row | None = None
-    mu_lower: float | None = None
-    tangent: Row | None = None
-    band: tuple[tuple[float, float, float], ...] = ()
-    e_value: float | None = None
-    asked: tuple[int, ...] = ()
-    one_in: int = 0
-    stopped: str = ""
-    restarts: int | None = None
-    trajectory: tuple[tuple[int, float, float], ...] = field(default=(), compare=False)
-
-    @property
-    def reports(self) -> int:
-        """All reports that were used, divided by the number of inputs, rounded up."""
-        return self.trials
-
-    @property
-    def _refuted(self) -> bool:
-        """Whether the e-value has reached ``1 / alpha``, which alone is a violation."""
-        return self.e_value is not None and self.e_value >= 1 / self.alpha
-
-    @property
-    def _conclusion(self) -> str:
-        if self.curve is not None:
-            return self._curved
-        if self.status == "none found" and self.one_in and self.claim < math.inf:
-            return (
-                f"{super()._conclusion} A client that sends its input in the clear in one report of"
-                f" {self.one_in:,} would have been refuted with probability 0.9. {UNSEEN}"
-                f" {'of other reports' if PAIRED in self.about else 'more than one report ago'}."
-            )
-        if not self.violated or self.e_value is None:
-            return super()._conclusion
-        sure = f"wrong with probability at most {self.alpha:g}"
-        shown = down(self.lower, claim=self.claim)
-        bound = f" Epsilon is at least {shown}." if self.lower > 0 else ""
-        return (
-            f"VIOLATION: epsilon = {self.claim:g} is refuted, e-value {down(self.e_value, 0)} and"
-            f" {1 / self.alpha:g} needed, with {self.reports:,} reports per input ({sure}).{bound}"
-            f"{f' {self.scope}' if self.scope else ''}"
-        )
-
-    @property
-    def claimed(self) -> str:
-        """The claim in words."""
-        if self.curve is None:
-            return "none" if self.claim == math.inf else f"epsilon = {self.claim:g}"
-        numbers = [f"{name} = {x:g}" for name, x in [*self.curve.items()][1:-1]]
-        return f"{self.curve['kind']} with {' and '.join(numbers) or 'its own numbers'}"
-
-    @property
-    def _curved(self) -> str:
-        """The conclusion about a claim that is a trade-off curve."""
-        shown = self.mu_lower and down(self.mu_lower, claim=(self.curve or {})["mu"])
-        bound = f" No mu below {shown} is kept, which is no bound of epsilon." if shown else ""
-        used = f"with {self.reports:,} reports per input"
-        if not self.violated:
-            reason = self.inconclusive and f"Inconclusive: {self.inconclusive}."
-            none = f"No violation of {self.claimed} found {used}. This does not prove the claim."
-            return f"{reason or none}{bound}"
-        line = self.tangent and (
-            f" At epsilon = {self.tangent['epsilon']:.3g} the claim allows delta ="
-            f" {self.tangent['delta']:.2g}, and about {self.tangent['shown']:.2g} was seen."
-        )
-        return (
-            f"VIOLATION: {self.claimed} is refuted {used}, e-value {down(self.e_value or 0, 0)} and"
-            f" {1 / self.alpha:g} needed (wrong with probability at most {self.alpha:g})."
-            f"{line or ''}{bound}{f' {self.scope}' if self.scope else ''}"
-        )
-
-    def plot(self) -> Drawing:
-        """Draw wealth and bound against the number of reports."""
-        claim = self.claim if self.curve is None else self.curve.get("mu", math.inf)
-        return drawing(
-            self.trajectory, claim, self.alpha, "epsilon" if self.curve is None else "mu"
-        )
-
-    def row(self) -> Row:
-        """Flatten as `AuditResult.row` does; a sequential audit has no ``epsilon_emp``."""
-        row = super().row()
-        del row["epsilon_emp"]
-        more = ["curve", "mu_lower", "tangent", "band"] * (self.curve is not None)
-        more += ["restarts"] * (self.restarts is not None)
-        return row | {
-            **{name: getattr(self, name) for name in more},
-            "event": self.event,
-            "e_value": None if self.e_value is None else finite(self.e_value),
-            "reports": self.reports,
-            "asked": list(self.asked),
-            "one_in": self.one_in,
-            "stopped": self.stopped,
-        }
-
-
-def result(run: "Run") -> SequentialResult:
-    """Return the result so far."""
     audit, wealth, mechanism = run.audit, run.wealth, run.mechanism
     rows = bets(run)
     event, leading = rows[int(np.argmax(wealth.each))]
@@ -228,20 +213,16 @@ def result(run: "Run") -> SequentialResult:
         leading, clock, cause = leading | {"event": AGREE}, run.seeded.sentence, run.seeded.cause
     elif wealth.refuted:
         cause = why(run, event, leading["event"])
-    return SequentialResult(
+    found = AuditResult(
         mechanism=mechanism.name,
         parameters=mechanism.parameters,
         attack=", ".join(dict.fromkeys(audit.called)),
         trials=n,
-        asked=tuple(run.asked.tolist()),
         alpha=audit.alpha,
         seed=run.seed,
         faithful=not run.sampled,
         counts={key: leading[key] for key in _COUNTS if key in leading},
         rates={key: leading[key] for key in ("tpr", "fpr") if key in leading},
-        epsilon_emp=math.nan,
-        exact=None,
-        exact_sd=None,
         claim=audit.claim[0],
         delta=audit.delta,
         pair=leading["pair"],
@@ -252,20 +233,27 @@ def result(run: "Run") -> SequentialResult:
         invalid=run.seeded.invalid if run.seeded and not wealth.refuted else "",
         cause=cause,
         warnings=tuple(note for note, holds in notes.items() if holds),
-        scope=audit.mechanism.scope if isinstance(audit.mechanism, LocalRandomizer) else "",
+        scope=audit.mechanism.scope if isinstance(audit.mechanism, Mechanism) else "",
         about=" ".join(
             filter(None, [_asked(run, leading), assumed, clock, restarted(run.restarts)])
         ),
-        restarts=run.restarts if run.program else None,
-        one_in=one_in(run),
+        evidence={
+            **_curved(run),
+            **({"restarts": run.restarts} if run.program else {}),
+            "event": leading["event"],
+            "e_value": wealth.e_value,
+            "reports": n,
+            "asked": run.asked.tolist(),
+            "one_in": one_in(run),
+            "stopped": run.stopped or "under way",
+        },
+        refuted=wealth.refuted,
+        meaning=MEANING.format(1 / audit.alpha, audit.alpha),
         seconds=run.seconds,
         digest=getattr(mechanism, "digest", ""),
-        event=leading["event"],
-        **_curved(run),
-        e_value=wealth.e_value,
-        stopped=run.stopped or "under way",
         trajectory=(*run.trajectory, (n, wealth.log, wealth.lower)),
     )
+    return replace(found, sentence=_sentence(found), words=_words(found))
 
 
 def _curved(run: "Run") -> Row:
