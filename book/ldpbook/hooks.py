@@ -18,7 +18,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 from ldpkit import executors
 
-from . import claims, errata, execute, figures, lessons, parameters, provenance, reading, scoreboard, takeaway, wording
+from . import claims, errata, execute, figures, lessons, lines, parameters, provenance, reading, scoreboard, takeaway, wording
 
 MUTANTS = Path("data") / "results" / "mutants.csv"
 _PHONE = 30  # length in characters of TeX
@@ -108,6 +108,8 @@ GENERATED: dict[str, Callable[[execute.Project], str]] = {
     "lessons": lessons.cards,
     "map": lessons.chart,
     "index": lambda project: errata.index(project.root),
+    "lines": lines.summary,
+    **{f"lines {paper}": functools.partial(lines.page, paper=paper) for paper in figures.PAPERS},
 }
 """Generated parts of pages, by the word of the comment that marks their place."""
 
