@@ -33,7 +33,7 @@ def _line(row: pd.Series) -> tuple[str, ...]:
     """Return the cells of one numbered thing; its place and its reason are links."""
     name = f"{row['kind']} {row['number']}"
     why = pd.Series(row["why"]).str.replace(r"\[([a-z-]+-\d+)\]", r"([erratum](/book/errata.md#\1))", regex=True)[0]
-    place = [f"[page](/book/{row['where']})"] if row["where"] else []
+    place = [f"{{doc}}`/book/{row['where']}`"] if row["where"] else []
     place += [f"{{py:obj}}`~{row['function'].replace(':', '.')}`"] if row["function"] else []
     test = row["test"].partition("::test_")[2].replace("_", " ")
     place += [f"test: *{test}*"] if test else []
@@ -51,8 +51,9 @@ def page(project: Project, paper: str) -> str:
 
 
 def summary(project: Project) -> str:
-    """Return what the states mean and how many things of each paper have them, as MyST."""
-    found = {paper: table(project.root, paper)["state"].value_counts() for paper in figures.PAPERS}
-    links = [f"[{title}](/book/lines/{paper}.md)" for paper, title in figures.PAPERS.items()]
-    rows = [(f"**{state}**", meaning, *(n.get(state, 0) for n in found.values())) for state, meaning in STATES.items()]
-    return figures.listed((4, 8, *[2] * len(links)), ("state", "meaning", *links), rows)
+    """Return what the states mean, how many things have each one, and links to the pages of the papers, as MyST."""
+    tables = {paper: table(project.root, paper) for paper in figures.PAPERS}
+    n = pd.concat([*tables.values()])["state"].value_counts()
+    rows = [(f"**{state}**", meaning, n.get(state, 0)) for state, meaning in STATES.items()]
+    links = [f"* [{figures.PAPERS[paper]}](/book/lines/{paper}.md): {len(found)} lines" for paper, found in tables.items()]
+    return "\n".join([*links, "", figures.listed((4, 10, 2), ("state", "meaning", "lines"), rows)])
