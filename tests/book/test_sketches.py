@@ -1,0 +1,47 @@
+"""Pages of the papers' sketches: what is drawn and listed there is computed, and equals the module's own numbers."""
+
+import numpy as np
+import pytest
+import sgd_pages
+from pytest import approx
+
+from ldpkit.attacks.gradient import RULES, dummy
+from ldpkit.mechanisms import GRR, LDPSGD, OUE, SS
+
+
+def test_the_test_of_figure_1_errs_as_often_as_the_exact_rule():
+    """Six standard errors of 20,000 trials: false alarm below 1e-8."""
+    client, pair, trials = LDPSGD(10, 2.0), dummy(10), 20_000
+    played = sgd_pages.game(client, pair, trials, 1)
+    assert (played["truth"] == "first").sum() == trials / 2
+    rate = RULES["cosine"].rates(client, pair)[0]
+    wrong = (played["guess"] != played["truth"]).mean()
+    assert abs(wrong - rate) < 6 * (rate * (1 - rate) / trials) ** 0.5
+    assert ((played["along"] > 0) == (played["guess"] == "first")).all()
+
+
+@pytest.mark.parametrize("make", [lambda e: GRR(4, e), lambda e: SS(5, e), lambda e: OUE(3, e)])
+def test_theorem_1_of_ldp_sgd_holds_for_every_test_and_one_reaches_it(make):
+    for epsilon in (0.3, 2.0):
+        tests, smallest, broken = sgd_pages.every_test(make(epsilon), epsilon)
+        assert tests > 10 and smallest == approx(1, abs=1e-12) and broken > 0
+        assert (
+            sgd_pages.every_test(make(epsilon), epsilon / 0.9)[2] == 0
+        )  # all obey a larger budget, and their own
+        assert sgd_pages.every_test(make(epsilon), 0.9 * epsilon)[1] < 1 - 1e-3
+
+
+def test_adversaries_of_table_2_rise_to_the_budget():
+    found = sgd_pages.table2(2.0, 1, pairs=50)
+    exact = found["exact"].to_numpy()
+    assert np.all(np.diff(exact[:4]) > 0.05) and exact[3:] == approx([2, 2], abs=1e-9)
+    assert exact == approx(sgd_pages.table2(2.0, 1, pairs=50)["exact"].to_numpy())
+
+
+def test_related_work_has_the_rows_of_the_paper():
+    found = sgd_pages.related()
+    assert found["setting"].value_counts().to_dict() == {
+        "central": 5,
+        "federated": 2,
+        "federated, local and shuffled": 1,
+    }
