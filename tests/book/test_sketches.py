@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 import sgd_pages
+import symbols
 from pytest import approx
 
+from ldpbook.paths import ROOT
+from ldpkit import audit
 from ldpkit.attacks.gradient import RULES, dummy
-from ldpkit.mechanisms import GRR, LDPSGD, OUE, SS
+from ldpkit.mechanisms import GRR, LDPSGD, OUE, RSFD, SS, Repeated
 
 
 def test_the_test_of_figure_1_errs_as_often_as_the_exact_rule():
@@ -45,3 +48,17 @@ def test_related_work_has_the_rows_of_the_paper():
         "federated": 2,
         "federated, local and shuffled": 1,
     }
+
+
+def test_symbols_of_table_1_are_nineteen_and_each_name_exists():
+    client = GRR(25, 2.0)
+    result = audit(client, trials=1000, seed=1)
+    found = symbols.table(client, result, Repeated(client, 5), RSFD(25, 2, 2.0)).set_index("symbol")
+    code = "".join(path.read_text() for path in (ROOT / "ldpkit").rglob("*.py"))
+    assert len(found) == 19 and found["meaning"].str.endswith(".").all()
+    assert [
+        name for name in found["in code"] if name.partition("[")[0].partition("(")[0] not in code
+    ] == []
+    assert found.loc["ε", "in this audit"] == "2" and found.loc["k", "in this audit"] == 25
+    assert float(found.loc["ε_emp", "in this audit"]) == approx(result.epsilon_emp, abs=5e-4)
+    assert found.loc[["ε_emp", "T", "τ"], "pages"].min() >= 2  # many pages use them
