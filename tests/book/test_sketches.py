@@ -1,15 +1,18 @@
 """Pages of the papers' sketches: what is drawn and listed there is computed, and equals the module's own numbers."""
 
+import kv_drawings
 import numpy as np
+import pandas as pd
 import pytest
 import sgd_pages
 import symbols
 from pytest import approx
 
+from ldpbook import plots
 from ldpbook.paths import ROOT
 from ldpkit import audit
 from ldpkit.attacks.gradient import RULES, dummy
-from ldpkit.mechanisms import GRR, LDPSGD, OUE, RSFD, SS, Repeated
+from ldpkit.mechanisms import CPPUE, GRR, LDPSGD, OUE, RSFD, SS, FaultyUE, Repeated
 
 
 def test_the_test_of_figure_1_errs_as_often_as_the_exact_rule():
@@ -62,3 +65,42 @@ def test_symbols_of_table_1_are_nineteen_and_each_name_exists():
     assert found.loc["ε", "in this audit"] == "2" and found.loc["k", "in this audit"] == 25
     assert float(found.loc["ε_emp", "in this audit"]) == approx(result.epsilon_emp, abs=5e-4)
     assert found.loc[["ε_emp", "T", "τ"], "pages"].min() >= 2  # many pages use them
+
+
+def test_bounds_of_figure_1_lie_below_the_truth():
+    """A bound is wrong with probability 0.001, and a claim is marked as refuted only if a bound exceeds it."""
+    rows = []
+    for client in (GRR(10, 1.0), FaultyUE(10, 1.0, "OUE")):
+        result = audit(client, "tight", trials=10**6, alpha=0.001, seed=1)
+        rows.append((client.name, result.lower, client.report_type.loss((0, 1)), result.claim))
+    cases = pd.DataFrame(rows, columns=["client", "bound", "truth", "claim"])
+    assert (cases["bound"] < cases["truth"]).all() and (
+        cases["truth"] - cases["bound"] < 0.05
+    ).all()
+    figure = kv_drawings.draw_axis(cases)
+    words = [text.get_text() for text in figure.axes[0].texts]
+    assert words == ["", "refuted"] and len(plots.data(figure)) == 6
+
+
+def test_steps_of_figure_2_are_those_of_real_clients():
+    """A million users: the means that the server sends are within 0.01 of their expectation, ten deviations."""
+    rows, means, expected = kv_drawings.journeys(4.0, 0.6, -0.8, 10**6, 1)
+    assert [title for title, _ in rows] == [
+        "PCKV-UE",
+        "PCKV-GRR",
+        "CPP-UE, round 1",
+        "CPP-UE, round 2",
+    ]
+    assert np.abs(means - expected).max() < 0.05 and 0.5 < expected[0, 1] < 0.6
+    law = CPPUE(1, 4.0, 4, 2).distribution([(0, 0.6)]) + CPPUE(1, 4.0, 4, 2).distribution([])
+    assert expected == approx(
+        CPPUE(1, 4.0, 4, 2).broadcast(*CPPUE(1, 4.0, 4, 2).tally_counts(law / 2))
+    )
+    for title, boxes in rows[:2]:
+        shown = dict(boxes)
+        assert shown["sampled pair"] in shown["set of pairs"]
+        assert shown["its sign"].partition(",")[0] == shown["sampled pair"].partition(",")[0], title
+    assert (
+        kv_drawings.journeys(4.0, 0.6, -0.8, 10**4, 1)[0]
+        == kv_drawings.journeys(4.0, 0.6, -0.8, 10**4, 1)[0]
+    )
