@@ -108,3 +108,41 @@ def related():
         ],
         columns=["audit", "setting", "mechanism", "what it looks at"],
     )
+
+
+def directions(budgets, reports, length, seed):
+    """Return real reports of gradients along the first axis, with so many per budget and dimension (2 and 3)."""
+    rows = []
+    for d in (2, 3):
+        gradients = np.tile(length * np.eye(d)[0], (reports, 1))
+        for epsilon in budgets:
+            found = LDPSGD(d, epsilon).perturb(gradients, generator(seed, "directions", d, epsilon))
+            rows.append(pd.DataFrame(found, columns=list("xyz")[:d]).assign(d=d, epsilon=epsilon))
+    table = pd.concat(rows, ignore_index=True)
+    return table.assign(side=np.where(table["x"] > 0, 1, -1))
+
+
+def draw_spheres(drawn, budgets):
+    """Draw the reports of `directions` on circles and spheres, as one figure with its table."""
+    figure = plt.figure(figsize=(9.2, 2.9), layout="constrained")
+    rows = []
+    for place, (d, epsilon) in enumerate(itertools.product((2, 3), budgets), 1):
+        own = drawn[(drawn["d"] == d) & (drawn["epsilon"] == epsilon)]
+        axis = figure.add_subplot(1, 4, place, **({"projection": "3d"} if d == 3 else {"aspect": "equal"}))
+        for side, colour, marker in zip((1, -1), plots.COLOURS, plots.MARKERS):
+            points = own.loc[own["side"] == side, list("xyz")[:d]].to_numpy()
+            label = "in the gradient's half" if side > 0 else "in the other half"
+            axis.plot(*points.T, marker, color=colour, ms=3, alpha=0.6, mew=0, label=label if place == 1 else None)
+            rows.append((f"{d} dimensions, ε = {epsilon:g}", label, "this run, real reports", None, len(points) / len(own), None))
+        if d == 2:
+            axis.add_patch(plt.matplotlib.patches.Wedge((0, 0), 1, -90, 90, color=plots.COLOURS[0], alpha=0.12, lw=0))
+            axis.annotate("", (0.8, 0), (0, 0), arrowprops={"arrowstyle": "-|>", "lw": 2})
+            axis.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15))
+        else:
+            axis.quiver(0, 0, 0, 1.4, 0, 0, color="black", arrow_length_ratio=0.15)
+            axis.set_box_aspect((1, 1, 1), zoom=1.25)
+            axis.view_init(elev=18, azim=-75)
+        axis.set_title(f"{d} dimensions, ε = {epsilon:g}")
+        axis.axis("off")
+    figure.legend(loc="outside lower center", ncols=2)
+    return plots.attach(figure, pd.DataFrame(rows, columns=plots.COLUMNS))

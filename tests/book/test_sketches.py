@@ -1,5 +1,7 @@
 """Pages of the papers' sketches: what is drawn and listed there is computed, and equals the module's own numbers."""
 
+import itertools
+
 import kv_drawings
 import numpy as np
 import pandas as pd
@@ -12,7 +14,8 @@ from ldpbook import plots
 from ldpbook.paths import ROOT
 from ldpkit import audit
 from ldpkit.attacks.gradient import RULES, dummy
-from ldpkit.mechanisms import CPPUE, GRR, LDPSGD, OUE, RSFD, SS, FaultyUE, Repeated
+from ldpkit.auditors import audit_kv
+from ldpkit.mechanisms import CPPUE, GRR, LDPSGD, OUE, PCKVUE, RSFD, SS, FaultyUE, Repeated
 
 
 def test_the_test_of_figure_1_errs_as_often_as_the_exact_rule():
@@ -42,6 +45,18 @@ def test_adversaries_of_table_2_rise_to_the_budget():
     exact = found["exact"].to_numpy()
     assert np.all(np.diff(exact[:4]) > 0.05) and exact[3:] == approx([2, 2], abs=1e-9)
     assert exact == approx(sgd_pages.table2(2.0, 1, pairs=50)["exact"].to_numpy())
+
+
+def test_reports_of_figure_2_choose_their_half_as_often_as_stated():
+    """20,000 reports per panel, six standard errors: false alarm below 1e-8 each."""
+    for length in (0.5, 1.0):
+        found = sgd_pages.directions([0.5, 4.0], 20_000, length, 1)
+        assert np.linalg.norm(found[["x", "y", "z"]].fillna(0), axis=1) == approx(1, abs=1e-9)
+        for (_, epsilon), own in found.groupby(["d", "epsilon"]):
+            share = 0.5 + length * np.tanh(epsilon / 2) / 2
+            assert abs((own["side"] > 0).mean() - share) < 6 * (share * (1 - share) / 20_000) ** 0.5
+            within = own.loc[own["side"] > 0, "y"]  # uniform in its half: no side of the other axis
+            assert abs((within > 0).mean() - 0.5) < 3 / len(within) ** 0.5
 
 
 def test_related_work_has_the_rows_of_the_paper():
@@ -103,4 +118,38 @@ def test_steps_of_figure_2_are_those_of_real_clients():
     assert (
         kv_drawings.journeys(4.0, 0.6, -0.8, 10**4, 1)[0]
         == kv_drawings.journeys(4.0, 0.6, -0.8, 10**4, 1)[0]
+    )
+
+
+def test_outputs_of_figure_3_are_those_of_the_audit():
+    client = PCKVUE(2, 4.0, share=0.5)
+    found = kv_drawings.compared(client, 10**6, 1)
+    assert len(found) == 3**client.d and found["exact_ratio"].is_monotonic_decreasing
+    assert found[["exact1", "exact2", "share1", "share2"]].sum().to_numpy() == approx(np.ones(4))
+    assert found["exact_ratio"].max() == approx(audit_kv(client, trials=100)[0].limit, abs=1e-12)
+    noise = (
+        found["exact1"] * (1 - found["exact1"]) / 10**6
+    ) ** 0.5  # 81 outputs in two groups: false alarm below 1e-6
+    assert ((found["share1"] - found["exact1"]).abs() < 6 * noise).all()
+
+
+def test_pairs_of_figure_5_are_sums_over_records():
+    """Distributions of pairs by a loop over all records; two groups mirror each other in CPP-UE."""
+    clients = {"PCKV-UE": PCKVUE(3, 4.0), "CPP-UE": CPPUE(1, 4.0, 4, 1)}
+    found = kv_drawings.pair_tables(clients, 0.5, 10**6, 1).set_index(["client", "pair"])
+    for name, client in clients.items():
+        base, length = (3, client.d) if name == "PCKV-UE" else (2, 4)
+        ends, unset = ((0, 1), 1) if name == "PCKV-UE" else ((0, 3), 0)
+        for group, law in enumerate(kv_drawings.groups(client, 0.5), 1):
+            sums = dict.fromkeys(("00", "01", "10", "11"), 0.0)
+            for chance, record in zip(
+                law, itertools.product(range(base), repeat=length), strict=True
+            ):
+                sums["".join("0" if record[at] == unset else "1" for at in ends)] += chance
+            assert found.loc[name][f"exact{group}"].to_dict() == approx(sums, abs=1e-12)
+            shares = found.loc[name][f"share{group}"]
+            assert (shares - found.loc[name][f"exact{group}"]).abs().max() < 6 * 0.5 / 1000
+    mirrored = found.loc["CPP-UE"]
+    assert mirrored["exact1"][["01", "10"]].to_list() == approx(
+        mirrored["exact2"][["10", "01"]].to_list()
     )
