@@ -134,6 +134,8 @@ def draw_spheres(drawn, budgets):
             label = "in the gradient's half" if side > 0 else "in the other half"
             axis.plot(*points.T, marker, color=colour, ms=3, alpha=0.6, mew=0, label=label if place == 1 else None)
             rows.append((f"{d} dimensions, ε = {epsilon:g}", label, "this run, real reports", None, len(points) / len(own), None))
+        t = np.linspace(0, 2 * np.pi, 100)
+        axis.plot(*((np.cos(t), np.sin(t)) if d == 2 else (0 * t, np.cos(t), np.sin(t))), color="0.6", lw=0.8, zorder=0)
         if d == 2:
             axis.add_patch(plt.matplotlib.patches.Wedge((0, 0), 1, -90, 90, color=plots.COLOURS[0], alpha=0.12, lw=0))
             axis.annotate("", (0.8, 0), (0, 0), arrowprops={"arrowstyle": "-|>", "lw": 2})

@@ -40,6 +40,7 @@ _LOADED = {
     "data-twin=": ("twin.css", "twin.js"),
     "data-law=": ("laws.js",),
     "data-quiz=": ("quiz.js",),
+    "data-game=": ("game.js",),
     "data-board": ("board.css", "board.data.js", "board.js"),
     'class="(answer docutils|evidence|gallery|drawn)"': ("reading.css", "reading.js"),
     "data-explorer=": ("explore.css",),
@@ -184,7 +185,7 @@ def _load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
                 app.add_js_file(name, loading_method=None if name == "twin.js" else "defer")
     if body:
         context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its text is its name
-    if parts := set(re.findall("data-(twin|explorer|board|package)", body)):
+    if parts := set(re.findall("data-(twin|explorer|board|package|game)", body)):
         app.add_js_file("base.js", priority=400, loading_method=None if "twin" in parts else "defer")
     for name in dict.fromkeys(re.findall(r'data-explorer="(\w+)"', body)):
         for script in ("laws.js", "explore.js", f"explore/{name}.data.js", f"explore/{name}.js"):

@@ -1,7 +1,11 @@
 """Pages of the papers' sketches: what is drawn and listed there is computed, and equals the module's own numbers."""
 
 import itertools
+import json
+import shutil
+import subprocess
 
+import games
 import kv_drawings
 import numpy as np
 import pandas as pd
@@ -153,3 +157,47 @@ def test_pairs_of_figure_5_are_sums_over_records():
     assert mirrored["exact1"][["01", "10"]].to_list() == approx(
         mirrored["exact2"][["10", "01"]].to_list()
     )
+
+
+def test_odds_of_the_privacy_game_are_those_of_all_reports():
+    """The best answer to each report of GRR, and an integral over the noisy count."""
+    for k, epsilon in ((2, 0.5), (4, 1.0), (50, 3.0)):
+        client, found = GRR(k, epsilon), games.odds(GRR(k, epsilon))
+        best = sum(max(client.p if y == v else client.q for v in (0, 1)) for y in range(k)) / 2
+        x = np.linspace(-60 / epsilon, 60 / epsilon, 400_001)
+        density = [epsilon / 2 * np.exp(-epsilon * np.abs(x - i)) for i in (0, 1)]
+        assert found["local"] == approx(best, abs=1e-9)
+        assert found["central"] == approx(np.trapezoid(np.maximum(*density), x) / 2, abs=1e-4)
+        assert found["most"] == approx(np.exp(epsilon) / (1 + np.exp(epsilon)), abs=1e-12)
+        assert max(found.values()) == found["most"] and (
+            k > 2 or found["local"] == approx(found["most"])
+        )
+
+
+@pytest.mark.skipif(
+    shutil.which("node") is None, reason="node, which runs the page's script here, is not installed"
+)
+def test_the_script_of_the_game_has_the_same_odds_and_its_reports_reach_them():
+    """20,000 rounds of each game with the script's own draws, six standard errors: false alarm below 1e-8."""
+    script = f"""
+    globalThis.document = {{ querySelectorAll: () => [] }};
+    globalThis.ldpkit = {{ base: {{}} }};
+    require({json.dumps(str(ROOT / "book" / "_static" / "game.js"))});
+    let state = 1; // a stream of its own, so that the test always draws the same numbers
+    const next = () => (state = (state * 48271) % 2147483647) / 2147483647, found = {{}};
+    for (const [name, game] of Object.entries(ldpkit.games)) {{
+      let right = 0;
+      for (let i = 0; i < 20000; i++) {{
+        const first = next() < 0.5;
+        right += +(game.best(game.draw(first, 1, next).seen, next) === first);
+      }}
+      found[name] = [game.odds(1), right / 20000];
+    }}
+    console.log(JSON.stringify(found));"""
+    answer = json.loads(
+        subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True).stdout
+    )
+    for name, (stated, share) in answer.items():
+        wanted = games.odds(GRR(4, 1.0))[name]
+        assert stated == approx(wanted, abs=1e-6)
+        assert abs(share - wanted) < 6 * (wanted * (1 - wanted) / 20_000) ** 0.5
