@@ -120,7 +120,7 @@ def compared(client, users, seed):
 
 
 def pair_tables(clients, ownership, users, seed):
-    """Return the joint distribution of the two audited positions of each client, in one run and exactly; PCKV-UE without signs."""
+    """Return the joint distribution of the two audited positions of each client, in one run and exactly. Signs of PCKV-UE are left out."""
     rows = []
     for name, client in clients.items():
         ternary = isinstance(client, PCKVUE)

@@ -8,7 +8,7 @@ from . import figures
 from .execute import Project
 
 COLUMNS = ["kind", "number", "says", "where", "function", "test", "state", "why"]
-"""Columns of a table ``data/papers/<paper>.csv``; `says` is one sentence of ours."""
+"""Columns of a table ``data/papers/<paper>.csv``, in which `says` is one sentence of ours."""
 STATES = {
     "reproduced": "its numbers or points are made again, and the scoreboard and the claims compare them",
     "computed": "a function computes it, and a test compares the function with another computation",

@@ -65,6 +65,7 @@ def test_figures_and_tables_are_those_of_the_list_on_their_pages():
     known = figures.items(ROOT).set_index("item")["page"]
     assert dict(zip(items, shown["where"])) == {item: known.get(item, "") for item in items}
     assert set(known.index) <= set(items)
+    assert f"{len(known)} figures and tables" in (ROOT / "book" / "intro.md").read_text()
 
 
 def test_what_an_erratum_names_says_so_and_nothing_else_does():
