@@ -1,6 +1,7 @@
 """Run the audits of this chapter, draw their curves, and compare their results with the paper's."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,31 @@ def designs(given, common, seed):
     grids = {series: [cell | own for cell in combinations(common)] for series, own in given.items()}
     tables = [sweep(kv_auditor, grid, seed=seed, label=series).assign(series=series) for series, grid in grids.items()]
     return pd.concat(tables, ignore_index=True)
+
+
+def decayed(total, rounds, factor=0.5):
+    """Return budgets of the rounds that decay exponentially and add up to a total (PBAt)."""
+    parts = factor ** np.arange(rounds)
+    return total * parts / parts.sum()
+
+
+def round_leaks(mechanism, budgets, squads, ownership):
+    """Return what the first squad leaks against its imitators in each round of CPP-UE, without noise, for given budgets of the value."""
+    means, leaks, bucket = None, [], mechanism.place(squads[:1])[0][0]
+    for budget in budgets:
+        spent, rate = replace(mechanism, epsilon=2 * mechanism.rounds * budget), mechanism.key_rate(means)
+        seen = []
+        for value in (*squads, mechanism.started(means)[0, bucket]):  # the imitators hold the mean of the bucket
+            after = [
+                spent.distribution(pairs, means)[1:] for pairs in ([(0, value)], [])
+            ]  # after a yes, whose budget is the key's
+            owner, other = (part / part.sum() for part in after)
+            yes = ownership * rate * owner + (1 - ownership) * (1 - rate) * other
+            seen.append(np.append(1 - yes.sum(), yes))
+        records = [np.append(cells[0] + cells[1], cells[2:]) for cells in seen]
+        leaks.append(np.abs(np.log(records[0] / records[-1])).max())
+        means = spent.broadcast(*spent.tally_counts(np.sum(seen[:-1], axis=0)), means)
+    return leaks
 
 
 def laws(given, epsilons, runs, seed, users, **common):

@@ -18,7 +18,20 @@ from sphinx.writers.html5 import HTML5Translator
 
 from ldpkit import executors
 
-from . import claims, downloads, errata, execute, figures, lessons, page_layout, parameters, provenance, scoreboard, wording
+from . import (
+    claims,
+    downloads,
+    errata,
+    execute,
+    figures,
+    lessons,
+    lines,
+    page_layout,
+    parameters,
+    provenance,
+    scoreboard,
+    wording,
+)
 
 MUTANTS = Path("data") / "results" / "mutants.csv"
 _PHONE = 30  # length in characters of TeX
@@ -40,6 +53,7 @@ _LOADED = {
     "data-twin=": ("twin.css", "twin.js"),
     "data-law=": ("laws.js",),
     "data-quiz=": ("quiz.js",),
+    "data-game=": ("game.js",),
     "data-board": ("board.css", "board.data.js", "board.js"),
     'class="(answer docutils|evidence|gallery|drawn)"': ("reading.css", "reading.js"),
     "data-explorer=": ("explore.css",),
@@ -108,6 +122,8 @@ GENERATED: dict[str, Callable[[execute.Project], str]] = {
     "lessons": lessons.cards,
     "map": lessons.chart,
     "index": lambda project: errata.index(project.root),
+    "lines": lines.summary,
+    **{f"lines {paper}": functools.partial(lines.page, paper=paper) for paper in figures.PAPERS},
 }
 """Generated parts of pages, by the word of the comment that marks their place."""
 
@@ -182,7 +198,7 @@ def _load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
                 app.add_js_file(name, loading_method=None if name == "twin.js" else "defer")
     if body:
         context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its text is its name
-    if parts := set(re.findall("data-(twin|explorer|board|package)", body)):
+    if parts := set(re.findall("data-(twin|explorer|board|package|game)", body)):
         app.add_js_file("base.js", priority=400, loading_method=None if "twin" in parts else "defer")
     for name in dict.fromkeys(re.findall(r'data-explorer="(\w+)"', body)):
         for script in ("laws.js", "explore.js", f"explore/{name}.data.js", f"explore/{name}.js"):

@@ -237,7 +237,7 @@ def test_publishing_counts_the_verdicts_and_writes_only_in_a_build(tmp_path, mon
 def test_the_list_of_items_is_complete():
     found = items()
     assert found["item"].is_unique and found.notna().all(axis=None)
-    counts = {"ldp_auditor": 11, "refinement": 15, "kv_auditor": 7, "rad": 7, "ldp_sgd": 8}
+    counts = {"ldp_auditor": 13, "refinement": 15, "kv_auditor": 12, "rad": 7, "ldp_sgd": 12}
     assert found["item"].str.partition("/")[0].value_counts().to_dict() == counts
     assert set(figures.PAPERS) == set(counts)
     assert set(found["page"]) <= set(found["item"]) | {"kv_auditor/tables"}

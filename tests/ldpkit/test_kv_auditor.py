@@ -8,6 +8,7 @@ import functools
 import itertools
 import math
 
+import kv_pages
 import numpy as np
 import pandas as pd
 import pytest
@@ -304,3 +305,20 @@ def test_any_number_of_users_is_one_draw():
     for (m, auditor), users, e in itertools.product(asked, (4, 10**12), ESTIMATORS):
         trials = audit_kv(m, auditor, trials=users, estimator=e)[0].trials
         assert trials == users, (m, users, e)
+
+
+def test_leaks_for_given_budgets_of_the_rounds_are_those_of_the_audit_by_squads():
+    """Equal budgets are the audit's own; budgets that decay (PBAt) leak less in every later round."""
+    for epsilon in (1.6, 6.0):
+        mechanism = CPPUE(1, epsilon, 4, 5)
+        equal = [mechanism.value_epsilon] * 5
+        leaks = kv_pages.round_leaks(mechanism, equal, (-1.0, -0.5), 0.5)
+        audited = [round.limit for round in audit_kv(mechanism, "skv", trials=10**6)]
+        assert leaks == pytest.approx(audited, abs=1e-12)
+        budgets = kv_pages.decayed(epsilon / 2, 5)
+        assert budgets.sum() == pytest.approx(epsilon / 2) and budgets[1:] == approx(
+            budgets[:-1] / 2
+        )
+        fewer = kv_pages.round_leaks(mechanism, budgets, (-1.0, -0.5), 0.5)
+        assert np.all(np.diff(fewer) < 0) and np.all(np.diff(np.divide(fewer, budgets)) < 0)
+        assert fewer[-1] < leaks[-1] / 2

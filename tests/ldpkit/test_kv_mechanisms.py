@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from chance import P_MIN, chi_square_p, estimation_p, rng
 
-from ldpkit.mechanisms import CPPGRR, CPPUE, PCKVGRR, PCKVUE, KeyValues, PrivKV
+from ldpkit.mechanisms import CPPGRR, CPPUE, GRR, OUE, PCKVGRR, PCKVUE, KeyValues, PrivKV
 from ldpkit.mechanisms.correlated import CPP
 from ldpkit.reports.base import product_distribution
 
@@ -214,3 +214,17 @@ def test_sets_are_looked_up_and_summarised():
     frequency, mean = sets.truth()
     assert frequency.tolist() == pytest.approx([1 / 3, 0, 2 / 3, 0])
     assert mean.tolist()[:3:2] == [-1.0, 0.75] and np.isnan(mean[[1, 3]]).all()
+
+
+def test_the_rule_of_gvpp_chooses_the_smaller_variance_from_its_budget_on_and_not_just_below():
+    """Randomised response and unary encoding of L slots are equal at ln((L - 2) / 3); the rule says ln(L / 2)."""
+    for slots in (8, 16, 64):
+        equal, rule = math.log((slots - 2) / 3), math.log(slots / 2)
+        for epsilon, sign in (
+            (equal - 0.01, 1),
+            (equal + 0.01, -1),
+            (rule - 0.01, -1),
+            (rule, -1),
+            (rule + 3, -1),
+        ):
+            assert sign * (GRR(slots, epsilon).variance(1) - OUE(slots, epsilon).variance(1)) > 0

@@ -278,3 +278,20 @@ def test_first_order_deviations_of_the_oracle():
                 assert found / value > 10 and FloorSS(m, 2.999).omega > FloorSS(m, 3.001).omega
             else:
                 assert found == near(value, abs=0.51e-4, rel=1e-4), row
+
+
+def test_the_attribute_advantage_is_that_of_guesses_with_the_right_attribute():
+    """Definition 2.2 by its double sum over an own and an independent record; the attacker knows the label."""
+    rng, m, outputs = np.random.default_rng(22), 6, 5
+    attribute, side = np.arange(m) % 2, np.array([0, 0, 1, 1, 2, 2])
+    alike = (attribute[:, None] == attribute).astype(int)
+    for _ in range(20):
+        law, prior = rng.dirichlet(np.ones(outputs), m), rng.dirichlet(np.ones(m))
+        attack = optimal_attack(law, prior, alike, side)
+        names = [[alike[z] @ attack[side[z], :, y] for y in range(outputs)] for z in range(m)]
+        own = sum(prior[z] * law[z, y] * names[z][y] for z in range(m) for y in range(outputs))
+        other = sum(
+            prior[z] * prior[w] * law[w, y] * names[z][y]
+            for z, w, y in itertools.product(range(m), range(m), range(outputs))
+        )
+        assert attack_value(attack, law, prior, alike, side) == near((own, own - other), abs=1e-12)

@@ -309,3 +309,18 @@ def test_the_stream_of_a_trial_does_not_depend_on_memory(monkeypatch):
         seen = COSINE.accepts(m, m.perturb(first, own), (first, second), own)
         parts += np.count_nonzero(seen)
     assert audited._count(True, 1, ("x",), progress) == parts
+
+
+def test_with_two_classes_another_label_turns_every_gradient_round_and_with_ten_training_helps():
+    """Proposition 4.1, and its condition, which two classes do not need."""
+    x, y = datasets.digits()
+    for classes in (2, 10):
+        net, labels = nets.mlp([64, 16, classes], rng(5)), y % classes
+        taught = nets.train(net.fresh(rng(5)), x, labels, rounds=150, lr=0.2, rng=rng(6))
+        first, last = (
+            label_flip(n, x, labels, 50, rng(7), "runner_up").angles for n in (net, taught)
+        )
+        if classes == 2:
+            assert np.allclose([first, last], math.pi, rtol=0, atol=1e-6)
+        else:  # 0.9 and 2.9 in the mean; the margin is ten standard errors of 50 angles
+            assert first.max() < 2.5 and last.mean() - first.mean() > 0.5

@@ -177,3 +177,23 @@ def test_extreme_tails_give_bounds():
     for count, trials in ((0, 10), (2, 10), (10, 10), (5, 10**6), (10**6, 10**12)):
         low, high = stats.clopper_pearson(count, trials, 1e-120)
         assert 0 <= low <= count / trials <= high <= 1, (count, trials)
+
+
+@pytest.mark.parametrize(
+    "alpha, epsilon, delta", [(0.01, 1.0, 0.0), (0.05, 4.0, 0.0), (0.2, 0.5, 0.01)]
+)
+def test_the_steps_of_theorem_1_of_ldp_auditor_in_exact_probabilities(alpha, epsilon, delta):
+    """An attack that uses all of epsilon and delta: the theorem's proof, appendix E, step by step."""
+    n, fpr = 1_000, 0.01
+    tpr = math.exp(epsilon) * fpr + delta
+    (tp, at_tp), (fp, at_fp) = stats.binomial_window(n, tpr), stats.binomial_window(n, fpr)
+    low, high = (
+        stats.clopper_pearson(tp, n, alpha / 2)[0],
+        stats.clopper_pearson(fp, n, alpha / 2)[1],
+    )
+    chance, hold = np.outer(at_tp, at_fp), np.outer(low <= tpr, high >= fpr)
+    assert 1 - alpha <= chance[hold].sum() <= 1 - alpha / 4  # the limits are not idle
+    found = stats.epsilon_lower(tp[:, None], fp, n, delta, tail=alpha / 2)
+    assert (found[hold] <= math.log((tpr - delta) / fpr) + 1e-12).all()
+    assert math.log((tpr - delta) / fpr) == approx(epsilon, abs=1e-12)
+    assert 0 < chance[found > epsilon].sum() <= alpha

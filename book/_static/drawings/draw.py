@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import scipy
 
-from ldpkit import Client, stats
+from ldpkit import Client, audit, stats
 from ldpkit.attacks import Guess, TwoValueTest
+from ldpkit.auditors import audit_kv
 from ldpkit.blackbox.sequential import SequentialAudit
-from ldpkit.mechanisms import GRR, SUE, FaultyUE, make
+from ldpkit.mechanisms import GRR, PCKVUE, SUE, FaultyUE, make
 
 HERE = Path(__file__).parent
 STYLE = """<style>
@@ -328,9 +329,47 @@ def claim():
     )  # fmt: skip
 
 
+def steps(name, title, said, boxes):
+    """Three boxes from left to right, each of which leads to the function that does its step."""
+    parts = []
+    for i, (head, lines, address) in enumerate(boxes):
+        x = 10 + 238 * i
+        words = [text(x + 102, 62 + 19 * j, line, "m", "s") for j, line in enumerate(lines)]
+        inside = "".join([box(x, 14, 204, 116), text(x + 102, 38, f"{i + 1}. {head}", "m", "t", "a"), *words])
+        parts.append(f'<a href="../api/{address}">{inside}</a>')
+        parts += [arrow(x - 32, 72, x - 4, 72)] if i else []
+    told = "; ".join(f"{head}: {' '.join(lines)}" for head, lines, _ in boxes)
+    return drawing(name, 700, 144, title, f"{said} {told}.", *parts)
+
+
+def audit_steps():
+    """The steps of an audit of GRR (100,000 reports per input, seed 1)."""
+    result = audit(GRR(10, 1.0), trials=100_000, seed=1)
+    seen = [f"{result.counts['tp']:,} reports about it", f"and {result.counts['fp']:,} about value 1"]
+    return steps(
+        "audit-steps", "The three steps of an audit", "Three boxes with arrows.",
+        [("Inputs", ["two values that", "the reports may tell apart:", "0 and 1"], "mechanisms.html#ldpkit.mechanisms.base.LocalRandomizer.pair"),
+         ("Predictions", ["the guess names value 0 for", *seen], "attacks.html#ldpkit.attacks.base.Guess"),
+         ("Estimate", ["a bound of each rate,", "and the logarithm of their", f"ratio: {result.epsilon_emp:.3f}"], "stats.html#ldpkit.stats.epsilon_lower")],
+    )  # fmt: skip
+
+
+def kv_steps():
+    """The steps of an audit of PCKV-UE (10,000 users per group, seed 1)."""
+    client = PCKVUE(2, 2.0)
+    found, valid = (audit_kv(client, trials=10_000, seed=1, estimator=name)[0] for name in ("released", "valid"))
+    return steps(
+        "kv-steps", "The three steps of an audit of key-value data", "Three boxes with arrows.",
+        [("Input construction", ["two keys, and opposite", "ends of the values:", "⟨1, 1⟩ and ⟨2, −1⟩"], "auditors.html#ldpkit.auditors.kv.KVAudit.held"),
+         ("Analyser collection", ["how often each group", f"sends each of {3**client.d} outputs,", "of 10,000 users"], "auditors.html#ldpkit.auditors.kv.KVAudit"),
+         ("Analyser calculation", ["the largest ratio of shares:", f"estimate {found.epsilon_emp:.3f},", f"valid bound {valid.lower:.3f}"], "auditors.html#ldpkit.auditors.count_ratio.statistic")],
+    )  # fmt: skip
+
+
 DRAWINGS = {
     "errors": errors, "supports": supports, "ladder": ladder, "guess-and-event": guess_and_event, "lune": lune, "wealth": wealth,
     "answers": answers, "rates": rates, "bounds": bounds, "claim": claim,
+    "audit-steps": audit_steps, "kv-steps": kv_steps,
 }  # fmt: skip
 
 if __name__ == "__main__":

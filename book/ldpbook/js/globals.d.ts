@@ -102,6 +102,7 @@ interface Parts {
     random(seed: number): () => number;
     Wealth: any;
   };
+  games: Record<string, any>;
   keyvalueGrid: Grid;
   roundsGrid: Grid;
   shuffleGrid: Grid;
