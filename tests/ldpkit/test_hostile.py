@@ -56,6 +56,8 @@ UNIT, OPEN, HALF = (f"must be a number in {ends}, got" for ends in ("[0, 1]", "(
 POSITIVE = "must be a finite number > 0, got"
 RNG = "rng must be a numpy.random.Generator, got"
 ORACLE = "mechanism must be a frequency oracle, got"
+ATTACK = f"attack must be one of {', '.join(ldpkit.attacks.ATTACKS)}, learned, got"
+HERE = "tests/ldpkit/test_hostile.py"
 
 HALL = [
     # checks: what all others call
@@ -308,7 +310,7 @@ CLIENTS = [
 
 BOUND = "kappa=0.5, kappa_plus=0.5, kappa_minus"
 ATTACKERS = [
-    ("attacks.make('gues')", "attack must be one of guess, tight, learned, got 'gues'; did you mean 'guess'?"),
+    ("attacks.make('gues')", f"{ATTACK} 'gues'; did you mean 'guess'?"),
     ("attacks.TwoValueTest('a')", "threshold must be a finite number, got 'a'"),
     ("attacks.TwoValueTest().rates(AGM(3, 1.0, 0.1))", "threshold must be a finite number, got None"),
     ("attacks.TwoValueTest().rates(3)", "mechanism must be a mechanism whose reports can be read, or a Client, got 3"),
@@ -521,13 +523,16 @@ def refusal(text, message):
             eval(text, dict(SPACE))
         except (ValueError, TypeError, *MISSING) as error:
             said = str(error)
+        except Exception as error:
+            return f"{text} raises {type(error).__name__} instead of a refusal: {error}"
         else:
             return f"{text} is not refused"
     return "" if message in said else f"{text}: {said}"
 
 
 def test_bad_input_is_refused_by_parameter_value_and_range():
-    assert [wrong for row in PYTHON if (wrong := refusal(*row))] == []
+    wrong = [wrong for row in PYTHON if (wrong := refusal(*row))]
+    assert wrong == [], f"rows of HALL, CLIENTS, ATTACKERS and AUDITORS in {HERE}"
 
 
 def test_a_store_that_cannot_be_written_is_named(tmp_path):
@@ -596,7 +601,7 @@ COMMANDS = [
     *((f"{CLIENT} m:f --report bits {option}", f"takes no {option.split()[0]}") for option in (
         "--tau 3, --d 2, --first 1, --buckets 2, --bits 1, --g 3, --memoise, --omega 2, --p 0.5, --theta 0.5,"
         " --theta 0").split(", ")),
-    (f"{AUDIT} --attack ''", "attack must be one of guess, tight, learned, got"),
+    (f"{AUDIT} --attack ''", ATTACK),
     (f"{AUDIT} --alpha 1e-300", f"{ALPHA} 1e-300"),
     (f"{AUDIT} --trials 1e13", "trials must be an integer in [1, 1000000000000], got 10000000000000"),
     (f"{AUDIT} --seed -1", "seed must be an integer >= 0, got -1"),
@@ -663,7 +668,7 @@ COMMANDS = [
     ("plan --epsilon 1 --tpr 0.5 --fpr 0.1 --alpha 0", f"{ALPHA} 0.0"),
     ("plan --epsilon 1 --tpr 0.5 --fpr 0.1 --rate 0", "rate must be a finite number > 0, got 0.0"),
     (f"{PLAN}", "--mechanism needs the epsilon that is --suspected"),
-    (f"{PLAN} --suspected 2 --attack tigth", "attack must be one of guess, tight, learned, got 'tigth'"),
+    (f"{PLAN} --suspected 2 --attack tigth", f"{ATTACK} 'tigth'"),
     (f"{PLAN} --suspected 2 --tau 0", "tau must be an integer in [1, 1000000], got 0"),
     (f"{PLAN} --suspected 2 --g 2 --delta 0.1", "mechanism OUE does not take g"),
     (f"{PLAN} --suspected 2 --omega 2 --p 0.5 --theta 1 --grid 2^-20", "mechanism OUE does not take omega, p, theta, grid"),
@@ -784,7 +789,7 @@ COMMANDS = [
 
 
 def test_bad_commands_exit_with_status_two_and_one_line(call):
-    assert refused(call, COMMANDS) == []
+    assert refused(call, COMMANDS) == [], f"rows of COMMANDS in {HERE}"
 
 
 def test_every_option_of_every_command_is_tried():
@@ -792,4 +797,6 @@ def test_every_option_of_every_command_is_tried():
         words = [word for text, _ in COMMANDS if text.split()[0] == name for word in text.split()]
         options = [p for p in command.params if p.param_type_name == "option" and not p.is_flag]
         options = {option.opts[0] for option in options}
-        assert words and options <= set(words), (name, options - set(words))
+        missing = options - set(words)
+        wanted = f"add wrong values of {missing} for `ldpkit {name}` to COMMANDS in {HERE}"
+        assert words and not missing, wanted

@@ -1,15 +1,18 @@
 """Real clients of subset selection and of noisy histograms: joint laws by chi-square, noise by
 Kolmogorov-Smirnov, fewer than 1,000 p-values against `chance.P_MIN`."""
 
+import importlib
 import itertools
 import math
+import pkgutil
 
 import numpy as np
 from chance import P_MIN, chi_square_p, rng
 from pytest import approx
 from scipy import stats
 
-from ldpkit.mechanisms import SHE, SS
+import ldpkit
+from ldpkit.mechanisms import SHE, SS, Mechanism
 
 N = 200_000
 
@@ -64,3 +67,17 @@ def test_she_noise_is_laplace_on_every_coordinate_and_independent():
         quartiles = np.searchsorted([-math.log(2), 0, math.log(2)], noise)
         counts = np.bincount(quartiles @ [16, 4, 1], minlength=64)
         assert chi_square_p(counts, np.full(64, 1 / 64)) > P_MIN, epsilon
+
+
+def test_a_mechanism_has_at_most_three_ancestors_of_ours():
+    classes = {
+        cls
+        for module in pkgutil.walk_packages(ldpkit.__path__, "ldpkit.")
+        if module.name.startswith(("ldpkit.mechanisms.", "ldpkit.beyond."))
+        for cls in vars(importlib.import_module(module.name)).values()
+        if isinstance(cls, type) and issubclass(cls, Mechanism)
+    }
+    ours = {c: [b for b in c.__mro__[1:] if b.__module__.startswith("ldpkit")] for c in classes}
+    assert len(classes) > 50 and max(map(len, ours.values())) == 4
+    many = {cls.__name__ for cls, ancestors in ours.items() if len(ancestors) == 4}
+    assert many == {"ABLH", "AGM", "AOLH", "FloorSS", "HCMS"}

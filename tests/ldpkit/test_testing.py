@@ -152,7 +152,7 @@ def test_laws_of_numbers_are_asked_between_the_ends_too(monkeypatch):
 
     monkeypatch.setattr(Interval, "score_rates", flat)
     with pytest.raises(AssertionError, match="client: attack tight on"):
-        check_mechanism(lib.PM(1.0))
+        check_mechanism(lib.PM(1.0), attacks=["tight"])
 
 
 def test_a_kind_that_nobody_has_heard_of_is_checked_with_an_attack_of_its_own():

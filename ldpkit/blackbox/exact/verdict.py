@@ -26,7 +26,7 @@ __all__ = ["exact_client", "replay", "ExactResult", "Finding", "Way"]
 TOLERANCE = 1e-9
 _SURE = 13.9  # -ln of the probability that another source of chance hides, 1e-6
 _RUNS = 1000  # calls of the client for one input, at least
-_FIRST = 1000  # ways after which a tree that seems so many times too large is left
+_EARLY = 1000  # ways after which a tree that seems so many times too large is left
 
 
 class Finding(NamedTuple):
@@ -308,7 +308,7 @@ def _ways(client: Client, at: int, tree: Tree) -> list[Way]:
         ways.append(Way(tree.mass, tuple(tree.words), report))
         # the share of this way if all branches of a fork have as many ways
         seen += math.prod(1 / branches for _, branches in tree.path)
-        if len(ways) > tree.most or (len(ways) == _FIRST and seen * tree.most < 1):
+        if len(ways) > tree.most or (len(ways) == _EARLY and seen * tree.most < 1):
             tree.stop(f"there are more than {tree.most:,} ways through the client")
     return ways
 
