@@ -126,5 +126,5 @@ def audit(
         checks.need(until == "sure", f"claim needs until='sure', got until={until!r}")
         given["curve"] = curve.claimed(claim, given)
     if until == "counted":
-        return Audit(mechanism, [attack], **Audit.known(given)).run(seed)[0]
-    return SequentialAudit(mechanism, attack, **SequentialAudit.known(given)).run(seed)[0]
+        return Audit.of(mechanism=mechanism, attack=[attack], **given).run(seed)[0]
+    return SequentialAudit.of(mechanism=mechanism, attack=attack, **given).run(seed)[0]
