@@ -42,7 +42,7 @@ ASSUMED = (
     "The bound assumes that the reports do not depend on each other, as the caller states; no test"
     " has shown it."
 )
-"""What the result of a counted audit of a client says."""
+"""Sentence in the verdict of a counted audit of a client."""
 
 
 @dataclass(frozen=True)

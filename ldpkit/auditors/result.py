@@ -72,8 +72,8 @@ def table(lines: Mapping[str, object]) -> str:
 class AuditResult:
     """Claim, evidence and conclusion of an audit, whichever auditor made it.
 
-    The fields up to `claim` are those of every audit. What a single auditor adds to the JSON is its
-    `evidence`, and what it adds to the text are its `words`.
+    The fields up to `claim` are those of every audit. An auditor adds entries of its own to the
+    JSON by `evidence`, and lines of its own to the text by `words`.
 
     Attributes
     ----------

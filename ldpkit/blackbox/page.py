@@ -148,7 +148,7 @@ def _framed(parts: Iterable[str], label: str, wide: int, high: int) -> str:
 
 
 def _evidence(result: AuditResult) -> str:
-    """Draw the course of an audit that bet, and otherwise bound and estimates on one axis."""
+    """Draw the wealth of an audit that bet, and otherwise bound and estimates on one axis."""
     curve = result.evidence.get("curve")
     if result.trajectory:
         claim = result.claim if curve is None else curve.get("mu", math.inf)
