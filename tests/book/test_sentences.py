@@ -10,7 +10,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import rel_entr
 from scipy.stats import norm
 
-from ldpkit import curve
+from ldpkit.blackbox import curve
 from ldpkit.mechanisms import AGM, GM, RAPPOR, FaultyUE
 
 

@@ -40,6 +40,7 @@ def rng():
 MASKED = np.ma.array([0, 1], mask=[False, True])
 OWN = [*mechanisms.__all__, *beyond.__all__]
 SPACE = {name: getattr(mechanisms, name) for name in OWN if name[0].isupper()}
+SPACE["Client"] = ldpkit.Client
 SPACE |= MODULES
 SPACE |= {"np": np, "math": math, "nan": math.nan, "inf": math.inf, "rng": rng, "MASKED": MASKED}
 SPACE |= {"grr": mechanisms.GRR(3, 1.0), "pairs": MODULES["crafts"].dummy(4)}
@@ -326,22 +327,22 @@ ATTACKERS = [
     ("reconstruct.laplace_sum_exact([0.5, 0.5], -1, 1.0)", "eta must be an integer >= 0, got -1"),
     ("reconstruct.laplace_sum_exact([0.5, 0.6], 0, 1.0)", "prior must sum to 1, got 1.1"),
     ("reconstruct.laplace_sum_exact([0.5, 0.5], 0, 1.0, maximise='all')", "maximise must be one of rad, rero, got 'all'"),
-    ("exact.laplace_success(0, 3)", f"scale {POSITIVE} 0"),
-    ("exact.laplace_success(1.0, 1)", "k must be an integer >= 2, got 1"),
-    ("exact.gaussian_success('1', 3)", f"sigma {POSITIVE} '1'"),
-    ("exact.gaussian_success(1.0, 3, grid=-1)", "grid must be a finite number >= 0, got -1"),
-    ("exact.grid_success(1.0, 3, 2.0**-25)", "grid must be a number in [5.96046e-08, 1], got 2.9"),
-    ("exact.rounded_tails(nan, 1.0, 0.5)", "threshold must be a finite number, got nan"),
-    ("exact.rounded_tails(1.0, 1.0, 0)", f"grid {POSITIVE} 0"),
-    ("exact.support_success(nan, 0.5, 3)", "p must be a number in [0, 1] everywhere, got nan"),
-    ("exact.support_success(0.5, 1, 3)", "q must be a number in [0, 1) everywhere, got 1"),
-    ("exact.mean_reciprocal(-1, 0.5)", "n must be a finite number >= 0 everywhere, got -1"),
-    ("exact.count_wins([0.5, 0.6], 3)", "mass must sum to 1, got 1.1"),
-    ("exact.count_wins([0.5, 0.5], 1)", "k must be an integer >= 2, got 1"),
-    ("exact.response_wins(1, 3)", "k must be an integer >= 2, got 1"),
-    ("exact.response_wins(3, 0)", "tau must be an integer >= 1, got 0"),
-    ("exact.laplace_sum(0)", "tau must be an integer >= 1, got 0"),
-    ("exact.laplace_sum_success(2, 3, -1)", "shift must be a finite number >= 0, got -1"),
+    ("guess_success.laplace_success(0, 3)", f"scale {POSITIVE} 0"),
+    ("guess_success.laplace_success(1.0, 1)", "k must be an integer >= 2, got 1"),
+    ("guess_success.gaussian_success('1', 3)", f"sigma {POSITIVE} '1'"),
+    ("guess_success.gaussian_success(1.0, 3, grid=-1)", "grid must be a finite number >= 0, got -1"),
+    ("guess_success.grid_success(1.0, 3, 2.0**-25)", "grid must be a number in [5.96046e-08, 1], got 2.9"),
+    ("guess_success.rounded_tails(nan, 1.0, 0.5)", "threshold must be a finite number, got nan"),
+    ("guess_success.rounded_tails(1.0, 1.0, 0)", f"grid {POSITIVE} 0"),
+    ("guess_success.support_success(nan, 0.5, 3)", "p must be a number in [0, 1] everywhere, got nan"),
+    ("guess_success.support_success(0.5, 1, 3)", "q must be a number in [0, 1) everywhere, got 1"),
+    ("guess_success.mean_reciprocal(-1, 0.5)", "n must be a finite number >= 0 everywhere, got -1"),
+    ("guess_success.count_wins([0.5, 0.6], 3)", "mass must sum to 1, got 1.1"),
+    ("guess_success.count_wins([0.5, 0.5], 1)", "k must be an integer >= 2, got 1"),
+    ("guess_success.response_wins(1, 3)", "k must be an integer >= 2, got 1"),
+    ("guess_success.response_wins(3, 0)", "tau must be an integer >= 1, got 0"),
+    ("guess_success.laplace_sum(0)", "tau must be an integer >= 1, got 0"),
+    ("guess_success.laplace_sum_success(2, 3, -1)", "shift must be a finite number >= 0, got -1"),
     # gradients
     ("crafts.Pairs('p', [[1.0]], [[1.0, 2.0]])", "first and second must have one shape (pairs, d), got (1, 1) and (1, 2)"),
     ("crafts.Pairs('p', [['a']], [['b']])", "first must be made of numbers, got <U1 of shape (1, 1)"),

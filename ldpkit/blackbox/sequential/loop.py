@@ -175,7 +175,7 @@ class Run(Kept):
         audit, begun = self.audit, time.perf_counter()
         trials = audit.trials if trials is None else trials
         watched, before = not self.wealth.refuted, self.seconds
-        restarted = self.restarts - self.mechanism.restarts
+        restarted = self.restarts - getattr(self.mechanism, "restarts", 0)
         budget, size = trials * self.cycle, len(audit.inputs) // self.cycle
         recordings = self.mechanism if isinstance(self.mechanism, Recordings) else None
         if recordings:
@@ -193,7 +193,7 @@ class Run(Kept):
             while not self.stopped:
                 used = self._piece(budget - self.rounds, watched)
                 self.seconds = before + time.perf_counter() - begun
-                self.restarts = restarted + self.mechanism.restarts
+                self.restarts = restarted + getattr(self.mechanism, "restarts", 0)
                 if not used:
                     self.stopped = recordings.ending if recordings else "no more reports"
                     return

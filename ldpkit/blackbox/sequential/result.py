@@ -250,7 +250,7 @@ def result(run: "Run") -> AuditResult:
         refuted=wealth.refuted,
         meaning=MEANING.format(1 / audit.alpha, audit.alpha),
         seconds=run.seconds,
-        digest=audit.mechanism.digest,
+        digest=getattr(mechanism, "digest", ""),
         trajectory=(*run.trajectory, (n, wealth.log, wealth.lower)),
     )
     return replace(found, sentence=_sentence(found), words=_words(found))
