@@ -1,7 +1,7 @@
 """The audit of one mechanism or client, counted or until sure."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Any, TypedDict, Unpack
 
 from . import attacks, checks
 from .attacks import Attack
@@ -10,7 +10,7 @@ from .blackbox import curve
 from .blackbox.clients import Client
 from .blackbox.sequential import SequentialAudit
 from .mechanisms import Mechanism
-from .types import ArrayLike, Input, Word
+from .types import ArrayLike, Input, Row
 
 __all__ = ["audit"]
 
@@ -18,8 +18,8 @@ UNTIL = "counted", "sure"
 """When an audit ends: after a fixed number of reports, or as soon as the claim is refuted."""
 
 
-class PairOptions(TypedDict, total=False):
-    """Options of every audit that tells two inputs apart: fields of `PairAudit`."""
+class Options(TypedDict, total=False):
+    """Options of `audit`: the fields of `Audit` and of `SequentialAudit`, and those of a claim."""
 
     trials: int
     alpha: float
@@ -27,59 +27,17 @@ class PairOptions(TypedDict, total=False):
     faithful: bool
     pair: tuple[Input, Input] | None
     both: bool
-
-
-class CountedOptions(PairOptions, total=False):
-    """Further options of a counted audit: fields of `Audit`."""
-
+    independent: bool | None
     questions: int
-    independent: bool
     threads: int
-
-
-class SureOptions(PairOptions, total=False):
-    """Further options of an audit that bets: fields of `SequentialAudit`."""
-
     inputs: Sequence[Input] | None
     curve: curve.Curve | None
     band: ArrayLike | None
-    independent: bool | None
     within: float | None
     max_time: float | None
-
-
-@overload
-def audit(
-    mechanism: Mechanism,
-    attack: str | Attack | None = None,
-    *,
-    seed: int = 1,
-    until: Literal["sure"],
-    **given: Unpack[SureOptions],
-) -> AuditResult: ...
-
-
-@overload
-def audit(
-    mechanism: Mechanism,
-    attack: str | Attack | None = None,
-    *,
-    seed: int = 1,
-    until: Literal["counted"] | None = None,
-    **given: Unpack[CountedOptions],
-) -> AuditResult: ...
-
-
-@overload
-def audit(
-    mechanism: Mechanism,
-    attack: str | Attack | None = None,
-    *,
-    seed: int = 1,
-    until: str | None = None,
-    claim: Any = None,
-    **given: Word,
-) -> AuditResult: ...
+    epsilon: float
+    k: int
+    mu: float
 
 
 def audit(
@@ -89,13 +47,13 @@ def audit(
     seed: int = 1,
     until: str | None = None,
     claim: Any = None,
-    **given: Word,
+    **options: Unpack[Options],
 ) -> AuditResult:
     """Audit a mechanism or client with one attack.
 
     Parameters
     ----------
-    mechanism, attack, **given
+    mechanism, attack, **options
         The fields of `Audit` (``trials``, ``alpha``, ``delta``, ``faithful``, ``pair``, ``both``,
         ``questions``, ``independent``, ``threads``) or those of `SequentialAudit`. The default
         attack is ``guess``, and ``learned`` for a client whose reports may have any form.
@@ -116,6 +74,7 @@ def audit(
     AuditResult
         If `until` is ``sure``, its `evidence` is that of `ldpkit.blackbox.sequential.result`.
     """
+    given: Row = {**options}
     if attack is None:
         free = isinstance(mechanism, Client) and mechanism.report == "any"
         attack = attacks.Learned.name if free or claim is not None else "guess"
@@ -126,5 +85,5 @@ def audit(
         checks.need(until == "sure", f"claim needs until='sure', got until={until!r}")
         given["curve"] = curve.claimed(claim, given)
     if until == "counted":
-        return Audit(mechanism, [attack], **Audit.known(given)).run(seed)[0]
-    return SequentialAudit(mechanism, attack, **SequentialAudit.known(given)).run(seed)[0]
+        return Audit.of(mechanism=mechanism, attack=[attack], **given).run(seed)[0]
+    return SequentialAudit.of(mechanism=mechanism, attack=attack, **given).run(seed)[0]

@@ -49,7 +49,8 @@ def audit_release(release, protocol, k, epsilon, attacks, trials, alpha, seed):
     """Audit one release's client with some attacks, as one cell of a sweep; `release` only labels the cell."""
     client = functools.partial(unary, k=k, epsilon=epsilon, protocol=protocol)
     named = Client(client, k, "bits", epsilon, name=f"pure-ldp {release} {protocol}")
-    return Audit(named, attacks, trials=trials, alpha=alpha, both=False, independent=True).rows(seed=seed)
+    given = {"trials": trials, "alpha": alpha, "both": False, "independent": True, "seed": seed}
+    return Audit.cell(mechanism=named, attack=attacks, **given)
 
 
 def audit_releases(seed, workers=None, **given):

@@ -121,5 +121,5 @@ def audit_client(protocol, k, epsilon, trials, alpha, seed):
         call = functools.partial(function, k=k, epsilon=float(epsilon))
         mechanism = Client(call, k, kind, epsilon, name=f"multi-freq-ldpy {protocol}")
     asked = ["tight"] if kind == "value" or protocol == "SS, order" else ["guess", "tight"]
-    audit = Audit(mechanism, asked, trials=trials, alpha=alpha, faithful=True, both=False, independent=True)
-    return [row | {"report": kind} for row in audit.rows(seed=seed)]
+    given = {"trials": trials, "alpha": alpha, "faithful": True, "both": False, "independent": True, "seed": seed}
+    return [row | {"report": kind} for row in Audit.cell(mechanism=mechanism, attack=asked, **given)]

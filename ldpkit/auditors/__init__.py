@@ -50,7 +50,7 @@ def audits(
 
     Parameters are those of `audit`, and there is one result per attack.
     """
-    return Audit(mechanism, attack, **Audit.known(given)).run(seed)
+    return Audit.of(mechanism=mechanism, attack=attack, **given).run(seed)
 
 
 def expected(mechanism: Mechanism, attack: str | Attack = "guess", **given: Word) -> Rates | None:
@@ -66,4 +66,4 @@ def expected(mechanism: Mechanism, attack: str | Attack = "guess", **given: Word
     (float, float) or None
         ``None`` if the exact rates are unknown, as for a client.
     """
-    return Audit(mechanism, [attack], **given).expected[0]
+    return Audit.of(mechanism=mechanism, attack=[attack], **given).expected[0]

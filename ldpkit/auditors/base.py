@@ -4,16 +4,17 @@ An audit draws random numbers only when it is run.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, fields
 from typing import Annotated, Any, ClassVar, Self
 
 from .. import checks, mechanisms, stats
+from ..mechanisms.base import build
 from ..rng import derive
 from ..types import Pair, Row, Word
 from .result import AuditResult
 
-__all__ = ["ALPHA", "Auditor", "PairAudit", "makeable"]
+__all__ = ["ALPHA", "Auditor", "PairAudit", "from_names", "makeable"]
 
 ALPHA = 0.01
 """Significance of every audit unless another one is given."""
@@ -41,79 +42,65 @@ class Auditor(checks.Checked, ABC):
 
     @classmethod
     def of(cls, **words: Word) -> Self:
-        """Return the audit that names and numbers describe, as in grids and on the command line.
+        """Return the audit that words describe: in Python, in a grid or on the command line.
 
         Parameters
         ----------
         **words
-            Fields of the audit by name. If the audit has a `mechanism`, this field is a name, and
-            all other words are parameters of that mechanism, see `target`.
+            Fields of the audit by name. The field `mechanism` may be a name. Then all words that
+            are no fields of the audit are parameters of that mechanism, and so is ``delta``.
 
         Raises
         ------
         ValueError
-            If a field without default is missing, or if a parameter is unknown or out of range.
+            If a field without default is missing, or if a word is unknown or out of range.
         """
         own = {f.name: f.default for f in fields(cls) if f.init}
-        if "mechanism" in own:
-            own.pop("delta", None)  # a parameter of the mechanism
         for name, default in own.items():
             checks.need(
                 name in words or default is not MISSING,
                 f"audit needs {name}; its parameters are {', '.join(own)}",
             )
-        given = {name: words.pop(name) for name in own if name in words}
-        if "mechanism" in own:
-            return cls(**given | {"mechanism": cls.target(given["mechanism"], **words)})
-        return cls(**given | cls.known(words, "parameter"))
+        if isinstance(words.get("mechanism"), str):
+            given = {name: words.pop(name) for name in own if name in words and name != "delta"}
+            words = given | {"mechanism": cls.target(given["mechanism"], **words)}
+        for name in words:
+            checks.one_of("option", name, own)
+        return cls(**words)
 
     @classmethod
-    def known(cls, options: Row, called: str = "option") -> Row:
-        """Return the options of an audit, after checking that its class has them; the error calls
-        one of them `called`."""
-        for name in options:
-            checks.one_of(called, name, [f.name for f in fields(cls) if f.init])
-        return options
-
-    def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
-        """Audit several times, each time on a stream of its own.
+    def cell(cls, *, runs: int = 1, seed: int = 1, **words: Word) -> list[Row]:
+        """Compute one cell of a grid: run an audit several times, each time on its own stream.
 
         Parameters
         ----------
         runs : int
             Independent repetitions, at least 1.
         seed : int
-
-        Returns
-        -------
-        list of dict
-            One `AuditResult.plain` per result, with the number of the `run`. The same seed gives
-            the same rows to the last digit.
-        """
-        return [
-            result.plain() | {"run": run}
-            for run in range(checks.integer("runs", runs, 1))
-            for result in self.run(derive(seed, "run", run))
-        ]
-
-    @classmethod
-    def cell(cls, *, runs: int = 1, seed: int = 1, **words: Word) -> list[Row]:
-        """Compute one cell of a grid: run the audit that names and numbers describe several times.
-
-        Parameters
-        ----------
-        runs, seed
-            See `rows`.
         **words
             See `of`.
 
         Returns
         -------
         list of dict
-            As `rows` returns them; given `trials` are those of one input.
+            One `AuditResult.plain` per result, with the number of the `run`. Given `trials` are
+            those of one input. The same seed gives the same rows to the last digit.
         """
-        given = {name: words[name] for name in ("trials",) if name in words}
-        return [row | given for row in cls.of(**words).rows(runs, seed)]
+        audit, given = cls.of(**words), {name: words[name] for name in ("trials",) if name in words}
+        return [
+            result.plain() | {"run": run} | given
+            for run in range(checks.integer("runs", runs, 1))
+            for result in audit.run(derive(seed, "run", run))
+        ]
+
+
+def from_names(names: Mapping[str, Callable[..., Any]]) -> Any:
+    """Return a `target` that makes the mechanisms of these names."""
+
+    def target(name: str, **parameters: Word) -> Any:
+        return build(name, names[checks.one_of("mechanism", name, names)], **parameters)
+
+    return staticmethod(target)
 
 
 @dataclass(frozen=True)
@@ -141,7 +128,7 @@ class PairAudit(Auditor):
 
         The parameters are those of the mechanism or client.
         """
-        if not isinstance(name, str) or ":" not in name:
+        if ":" not in name:
             return mechanisms.make(name, **parameters)
         from .. import Client  # by the front page, because no audit of ours needs clients
 

@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..mechanisms import KEY_VALUE, FrequencyOracle
-from ..mechanisms.base import build, oracle
+from ..mechanisms.base import oracle
 from ..mechanisms.correlated import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import PCKV, PCKVUE, KeyValues
 from ..reports.base import alphabet, chosen
 from ..types import Array, Held, Word
+from .base import from_names
 from .count_ratio import Compared, Draw, Groups
 from .result import AuditResult, Row
 
@@ -262,6 +263,7 @@ class KVAudit(Compared):
     positions: Sequence[int] | None = None
     squads: Sequence[float] = (-1.0, -0.5)
     scaling: Annotated[str, checks.rule(checks.one_of, ("released", "exact"))] = "released"
+    target = from_names(KEY_VALUE)
 
     def __post_init__(self) -> None:
         mechanism, rounds = self.mechanism, isinstance(self.mechanism, CPP)
@@ -291,11 +293,6 @@ class KVAudit(Compared):
             f"pairs must be two (key, value), one per group, got {self.held!r}",
         )
         super().__post_init__()
-
-    @classmethod
-    def target(cls, name: str, **parameters: Word) -> PCKV | CPP:
-        """Return the key-value mechanism of that name with these parameters."""
-        return build(name, KEY_VALUE[checks.one_of("mechanism", name, KEY_VALUE)], **parameters)
 
     @property
     def held(self) -> Sequence[Held]:

@@ -41,7 +41,7 @@ ASSUMED = (
     "The bound assumes that the reports do not depend on each other, as the caller states; no test"
     " has shown it."
 )
-"""What the result of a counted audit of a client says."""
+"""Sentence in the verdict of a counted audit of a client."""
 
 
 @dataclass(frozen=True)
@@ -177,17 +177,6 @@ class Audit(PairAudit):
         """Name of the random stream."""
         own, names = self.mechanism, [attack.name for attack in self.chosen]
         return "audit", own.name, own.parameters, names, self.real, [*self.directions[0]]
-
-    def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
-        """Audit several times, as `Auditor.rows` does.
-
-        The rows also have the exact rates ``exact_tpr`` and ``exact_fpr``, if they are known.
-        """
-        exact = itertools.cycle(rates or (None, None) for rates in self.rates)
-        return [
-            row | {"exact_tpr": tpr, "exact_fpr": fpr}
-            for row, (tpr, fpr) in zip(super().rows(runs, seed), exact)
-        ]
 
     def run(self, seed: int = 1) -> list[AuditResult]:
         """Count the hits of every attack, and bound epsilon by the counts.
@@ -339,6 +328,7 @@ class Audit(PairAudit):
             rates={key: first[key] for key in ("tpr", "fpr")},
             epsilon_emp=first["epsilon_emp"],
             lower=max(row["lower"] for row in directions),
+            exact_rates=rates[0],
             exact=expected[0] if expected else None,
             exact_sd=expected[1] if expected else None,
             claim=mechanism.epsilon,

@@ -25,11 +25,11 @@ import scipy
 from .. import checks, stats
 from ..attacks.base import Guess, success_rate
 from ..mechanisms import GRR, OUE, FloorSS, FrequencyOracle
-from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON, build
+from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..rng import generator
 from ..stats import Delta
 from ..types import Word
-from .base import Auditor
+from .base import Auditor, from_names
 from .result import AuditResult, Claim, Row, too_few
 
 # fmt: off
@@ -255,6 +255,7 @@ class RADAudit(Auditor):
     _: KW_ONLY
     trials: checks.Count = 10**4
     faithful: checks.Flag = False
+    target = from_names(PROTOCOLS)
 
     def __post_init__(self) -> None:
         checks.need(
@@ -262,11 +263,6 @@ class RADAudit(Auditor):
             f"mechanism must be a GRR, FloorSS or OUE, got {self.mechanism!r}",
         )
         super().__post_init__()
-
-    @classmethod
-    def target(cls, name: str, **parameters: Word) -> GRR | FloorSS | OUE:
-        """Return the protocol of that name in `PROTOCOLS` with these parameters."""
-        return build(name, PROTOCOLS[checks.one_of("mechanism", name, PROTOCOLS)], **parameters)
 
     def run(self, seed: int = 1) -> list[AuditResult]:
         """Count the reconstructed records, and return the one result of `rad_result`.

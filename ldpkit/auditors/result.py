@@ -14,7 +14,7 @@ import scipy
 from .. import checks, digests, stats
 from ..progress import shown
 from ..stats import down
-from ..types import Pair, Row
+from ..types import Pair, Rates, Row
 
 # fmt: off
 __all__ = [
@@ -72,8 +72,8 @@ def table(lines: Mapping[str, object]) -> str:
 class AuditResult:
     """Claim, evidence and conclusion of an audit, whichever auditor made it.
 
-    The fields up to `claim` are those of every audit. What a single auditor adds to the JSON is its
-    `evidence`, and what it adds to the text are its `words`.
+    The fields up to `claim` are those of every audit. An auditor adds entries of its own to the
+    JSON by `evidence`, and lines of its own to the text by `words`.
 
     Attributes
     ----------
@@ -111,6 +111,8 @@ class AuditResult:
     exact, exact_sd : float or None
         Exact expectation and standard deviation of `epsilon_emp`, or ``None`` if the exact
         distribution of the reports is unknown.
+    exact_rates : (float, float) or None
+        Exact rates of the event of the first direction under both inputs, if they are known.
     limit : float or None
         Value of `epsilon_emp` without sampling noise, if the auditor computes it.
     interval : (float, float) or None
@@ -171,6 +173,7 @@ class AuditResult:
     epsilon_emp: float | None = None
     exact: float | None = None
     exact_sd: float | None = None
+    exact_rates: Rates | None = None
     limit: float | None = None
     interval: tuple[float, float] | None = None
     pair: Pair | None = None
@@ -345,10 +348,13 @@ class AuditResult:
     def plain(self) -> Row:
         """Return `row` without its time, and without entries that are no plain number or name.
 
-        The same seed gives the same dictionary to the last digit.
+        A result of a pair also has `exact_rates`. The same seed gives the same dictionary to the
+        last digit.
         """
         left_out = ("pair", "questions", "directions", "warnings", "verdict", "seconds", "how")
-        return {key: value for key, value in self.row().items() if key not in left_out}
+        plain = {key: value for key, value in self.row().items() if key not in left_out}
+        exact = zip(("exact_tpr", "exact_fpr"), self.exact_rates or (None, None))
+        return plain if self.pair is None else plain | dict(exact)
 
     def to_dict(self) -> Row:
         """Return `row` with cause, digest, versions, and the version of this form.

@@ -148,7 +148,7 @@ def _framed(parts: Iterable[str], label: str, wide: int, high: int) -> str:
 
 
 def _evidence(result: AuditResult) -> str:
-    """Draw the course of an audit that bet, and otherwise bound and estimates on one axis."""
+    """Draw the wealth of an audit that bet, and otherwise bound and estimates on one axis."""
     curve = result.evidence.get("curve")
     if result.trajectory:
         claim = result.claim if curve is None else curve.get("mu", math.inf)
@@ -187,7 +187,7 @@ def page(result: AuditResult, command: str = "") -> str:
         "Seed": str(result.seed),
     }
     asked = [one | {"pair": against(result.parameters, one["pair"])} for one in result.directions]
-    asked.sort(key=lambda one: -one.get("e_value", one.get("lower")))
+    asked.sort(key=lambda one: -one["e_value" if "e_value" in one else "lower"])
     columns = [name for name in _SHOWN if any(name in one for one in asked)]
     table_of = [columns, *([one.get(name, "") for name in columns] for one in asked[:_MOST])]
     questions = "".join(

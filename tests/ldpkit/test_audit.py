@@ -83,8 +83,8 @@ def test_no_two_purposes_share_a_stream(monkeypatch):
     for seed, mechanism, attack, faithful, pair in itertools.product(*options):
         trials = 70_000 if faithful else 300_000  # two chunks
         audit(mechanism, attack, trials=trials, seed=seed, faithful=faithful, pair=pair)
-    Audit(OUE(5, 1.0), trials=10).rows(5)
-    Audit(OUE(5, 1.0), trials=10).rows(5, seed=2)
+    Audit.cell(mechanism=OUE(5, 1.0), trials=10, runs=5)
+    Audit.cell(mechanism=OUE(5, 1.0), trials=10, runs=5, seed=2)
     assert len(used) == len(set(used)) > 500
 
 
@@ -99,7 +99,10 @@ def test_a_stream_belongs_to_its_name_alone():
 
 
 def test_repeated_audits_have_the_exact_mean_and_spread():
-    runs = [row["epsilon_emp"] for row in Audit(OUE(25, 1.0), trials=20_000).rows(400, 3)]
+    runs = [
+        row["epsilon_emp"]
+        for row in Audit.cell(mechanism=OUE(25, 1.0), trials=20_000, runs=400, seed=3)
+    ]
     mean, sd = expected(OUE(25, 1.0), trials=20_000)
     assert abs(np.mean(runs) - mean) <= 5 * sd / math.sqrt(400)
     assert abs(np.std(runs, ddof=1) / sd - 1) <= 5 / math.sqrt(2 * 399)
@@ -198,7 +201,7 @@ def test_several_attacks_see_the_same_reports():
 
 def test_rows_of_several_attacks_come_run_by_run():
     names = "guess", "tight"
-    found = Audit(OUE(10, 1.0), names, trials=1000).rows(3)
+    found = Audit.cell(mechanism=OUE(10, 1.0), attack=names, trials=1000, runs=3)
     order = [(row["run"], row["attack"]) for row in found]
     assert order == [*itertools.product(range(3), names)]
     law = [attacks.make(a).rates(OUE(10, 1.0))[0] for a in names]

@@ -10,6 +10,7 @@ import pytest
 from ldpkit import api
 from ldpkit.auditors import AUDITS, Audit, DistributionAudit, GradientAudit, ShuffleAudit
 from ldpkit.auditors.base import ALPHA
+from ldpkit.blackbox import curve
 from ldpkit.blackbox.page import page
 from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.cli import commands
@@ -91,6 +92,6 @@ def test_options_are_the_parameters_of_the_audits():
 
 
 def test_an_editor_can_complete_every_option_of_an_audit():
-    for options, audited in ((api.CountedOptions, Audit), (api.SureOptions, SequentialAudit)):
-        fields = {f.name for f in dataclasses.fields(audited) if f.init}
-        assert options.__annotations__.keys() == fields - {"mechanism", "attack"}
+    fields = {f.name for cls in (Audit, SequentialAudit) for f in dataclasses.fields(cls) if f.init}
+    claims = set(curve.PARAMETERS) | {"epsilon", "delta"}
+    assert api.Options.__annotations__.keys() == (fields - {"mechanism", "attack"}) | claims

@@ -72,7 +72,7 @@ def test_a_replaced_client_is_audited_by_its_own_reports():
         assert found.faithful and found.exact is found.exact_sd is None, case
         assert expected(mechanism, attack) is None, case
         assert found.violated and found.counts == {"tp": 5000, "fp": 0}, case
-        row = Audit(mechanism, attack, trials=100).rows()[0]
+        row = Audit.cell(mechanism=mechanism, attack=attack, trials=100)[0]
         assert row["faithful"] is True, case
         assert row["exact_tpr"] is row["exact_fpr"] is row["exact_epsilon_emp"] is None, case
     assert audit(Leaking(10, 1.0), trials=100).mechanism == "Leaking"

@@ -315,8 +315,8 @@ def test_with_two_classes_another_label_turns_every_gradient_round_and_with_ten_
     """Proposition 4.1, and its condition, which two classes do not need."""
     x, y = datasets.digits()
     for classes in (2, 10):
-        net, labels = nets.mlp([64, 16, classes], rng(5)), y % classes
-        taught = nets.train(net.fresh(rng(5)), x, labels, rounds=150, lr=0.2, rng=rng(6))
+        net, labels = neural_networks.mlp([64, 16, classes], rng(5)), y % classes
+        taught = neural_networks.train(net.fresh(rng(5)), x, labels, rounds=150, lr=0.2, rng=rng(6))
         first, last = (
             label_flip(n, x, labels, 50, rng(7), "runner_up").angles for n in (net, taught)
         )

@@ -348,7 +348,7 @@ def audit_steps():
     seen = [f"{result.counts['tp']:,} reports about it", f"and {result.counts['fp']:,} about value 1"]
     return steps(
         "audit-steps", "The three steps of an audit", "Three boxes with arrows.",
-        [("Inputs", ["two values that", "the reports may tell apart:", "0 and 1"], "mechanisms.html#ldpkit.mechanisms.base.LocalRandomizer.pair"),
+        [("Inputs", ["two values that", "the reports may tell apart:", "0 and 1"], "mechanisms.html#ldpkit.mechanisms.base.Mechanism.pair"),
          ("Predictions", ["the guess names value 0 for", *seen], "attacks.html#ldpkit.attacks.base.Guess"),
          ("Estimate", ["a bound of each rate,", "and the logarithm of their", f"ratio: {result.epsilon_emp:.3f}"], "stats.html#ldpkit.stats.epsilon_lower")],
     )  # fmt: skip
