@@ -1,4 +1,4 @@
-"""Compare the results of builds: of two folders with one commit (`release.reproduce`), and of a build with those of the release.
+"""Compare the results of builds: of two folders with one commit (`release.twice`), and of a build with those of the release.
 
 All files of the two sites, the executed notebooks and the tables of comparisons, claims and figures must be equal byte for byte.
 Three sorts of pages are excepted. One page reports when and how long the build ran, and one figure has times as its subject. Some

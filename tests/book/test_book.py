@@ -246,7 +246,7 @@ def test_a_source_that_is_edited_during_the_build_is_shown_by_the_next_build(pro
         return types.SimpleNamespace(returncode=0)
 
     monkeypatch.setattr(build.execute, "jupyter_book", jupyter_book)
-    monkeypatch.setattr(build.supply, "document", lambda root: {})
+    monkeypatch.setattr(build.dependencies, "document", lambda root: {})
     project.build.mkdir()
     text.write_text("as it was")
     assert [build.site(project) for _ in range(3)] == [0, 0, 0]
