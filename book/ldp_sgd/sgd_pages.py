@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from ldpbook import datasets, nets, plots
+from ldpbook import datasets, neural_networks, plots
 from ldpkit.attacks.gradient import RULES, dummy
 from ldpkit.attacks.reconstruct import finite_distribution
 from ldpkit.auditors.gradient import epsilon_from_errors
@@ -73,18 +73,18 @@ def every_test(mechanism, epsilon):
 def table2(epsilon, seed, pairs=300):
     """Return the paper's Table 2 with the function that crafts each pair and the exact epsilon of the cosine rule."""
     x, y = datasets.digits()
-    net = nets.mlp([64, 16, 10], generator(seed, "net"))
-    net = nets.train(net, x, y, rounds=150, lr=0.2, rng=generator(seed, "train"))
+    net = neural_networks.mlp([64, 16, 10], generator(seed, "net"))
+    net = neural_networks.train(net, x, y, rounds=150, lr=0.2, rng=generator(seed, "train"))
 
     def teach(fresh, own_x, own_y):
-        nets.train(fresh, own_x, own_y, rounds=20, lr=0.2, rng=generator(seed, "teach"))
+        neural_networks.train(fresh, own_x, own_y, rounds=20, lr=0.2, rng=generator(seed, "teach"))
 
     given = net, x, y, pairs, generator(seed, "pairs")
     crafted = [
-        ("benign", "nothing", "benign", "of a record", "of another record", "nets.benign", nets.benign(*given)),
-        ("label flip", "inputs", "parameters", "of a record", "with another label", "nets.label_flip", nets.label_flip(*given)),
-        ("gradient flip", "gradients", "benign", "of a record", "its negative", "nets.gradient_flip", nets.gradient_flip(*given)),
-        ("collusion", "gradients", "parameters", "of a malicious model", "its negative", "nets.collude", nets.collude(*given, teach)),
+        ("benign", "nothing", "benign", "of a record", "of another record", "neural_networks.benign", neural_networks.benign(*given)),
+        ("label flip", "inputs", "parameters", "of a record", "with another label", "neural_networks.label_flip", neural_networks.label_flip(*given)),
+        ("gradient flip", "gradients", "benign", "of a record", "its negative", "neural_networks.gradient_flip", neural_networks.gradient_flip(*given)),
+        ("collusion", "gradients", "parameters", "of a malicious model", "its negative", "neural_networks.collude", neural_networks.collude(*given, teach)),
         ("dummy", "gradients", "benign", "equal numbers", "its negative", "attacks.gradient.dummy", dummy(net.d)),
     ]  # fmt: skip
     names = ["adversary", "client changes", "server", "first gradient", "second gradient", "function"]
