@@ -261,7 +261,7 @@ class Mechanism(ABC):
 
 
 READABLE = "a mechanism whose reports can be read, or a Client"
-"""What an audit of two inputs accepts."""
+"""The only targets that an audit of two inputs accepts."""
 
 Class = TypeVar("Class", bound=type[Mechanism])
 
