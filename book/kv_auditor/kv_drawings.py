@@ -36,7 +36,7 @@ def draw_steps(rows, back=None):
     `rows` has a title, the captions and the contents of each row's boxes. `back` is an arrow from the last box of one row to the
     one before the last of another, with its text.
     """
-    figure, axis = plt.subplots(figsize=(8.8, 0.85 * len(rows) + 0.2), layout="constrained")
+    figure, axis = plt.subplots(figsize=(6.6, 0.9 * len(rows) + 0.2), layout="constrained")
     found = []
     for at, (title, boxes) in enumerate(rows):
         axis.text(-0.42, -at, title, ha="right", va="center", weight="bold")
@@ -49,7 +49,7 @@ def draw_steps(rows, back=None):
                 va="center",
                 bbox={"boxstyle": "round,pad=0.35", "fc": "white", "ec": plots.COLOURS[0]},
             )
-            axis.text(i, 0.27 - at, caption, ha="center", va="bottom", fontsize=8.5, color="0.35")
+            axis.text(i, 0.3 - at, caption, ha="center", va="bottom", fontsize=8.5, color="0.35")
             found.append((title, caption, content))
             if i:
                 axis.annotate("", (i - 0.34, -at), (i - 0.66, -at), arrowprops={"arrowstyle": "->"})
@@ -57,8 +57,8 @@ def draw_steps(rows, back=None):
         one, two, words = back
         end, colour = len(rows[one][1]) - 1, plots.COLOURS[1]
         arrow = {"arrowstyle": "-|>", "color": colour, "lw": 1.6}
-        axis.annotate("", (end - 0.9, 0.5 - two), (end - 0.1, -0.2 - one), arrowprops=arrow)
-        axis.text(end - 0.6, -0.36 - one, words, color=colour, ha="right", va="center", weight="bold")
+        axis.annotate("", (end - 0.85, 0.5 - two), (end - 0.1, -0.2 - one), arrowprops=arrow)
+        axis.text(end - 0.62, -0.33 - one, words, color=colour, ha="right", va="center", weight="bold")
     axis.set(xlim=(-1.1, max(len(boxes) for _, boxes in rows) - 0.55), ylim=(-len(rows) + 0.5, 0.6))
     axis.axis("off")
     return plots.attach(figure, pd.DataFrame(found, columns=["row", "step", "shows"]))
@@ -75,12 +75,12 @@ def journeys(epsilon, value, other, users, seed):
         Means that the server sends back after the first round of CPP, from `users` reports and in expectation.
     """
     pairs, rows = [(0, value), (2, other)], []
-    held = f"⟨1, {value:g}⟩, ⟨3, {other:g}⟩"
+    held = f"⟨1, {value:g}⟩\n⟨3, {other:g}⟩"
     for client in (PCKVUE(3, epsilon, padding=2), PCKVGRR(3, epsilon, padding=2)):
         sets, name = KeyValues.of([pairs], 3), ("journey", client.name)
         (key,), (sign,) = client.sample(sets, generator(seed, *name))
         report = client.perturb(sets, generator(seed, *name))[0]  # it samples the same pair from the same stream
-        symbols = ", ".join(f"{s:+d}" if s else "0" for s in report)
+        symbols = ",".join(f"{s:+d}" if s else "0" for s in report)
         sent = f"({symbols})" if client.name == "PCKV-UE" else f"⟨{report[0] + 1}, {report[1]:+d}⟩"
         chosen = dict(pairs)[int(key)]
         rows.append((client.name, [("set of pairs", held), ("sampled pair", f"⟨{key + 1}, {chosen:g}⟩"), ("its sign", f"⟨{key + 1}, {sign:+d}⟩"), ("report", sent)]))  # fmt: skip
@@ -93,7 +93,7 @@ def journeys(epsilon, value, other, users, seed):
     again = client.perturb(KeyValues.of([[]], 1), generator(seed, "round two"), means)[0]
     for title, report, has, source in (
         ("CPP-UE, round 1", reports[0], held, f"value {value:g}"),
-        ("CPP-UE, round 2", again, "other keys only", f"means {means[0, 0]:.2f}, {means[0, 1]:.2f}"),
+        ("CPP-UE, round 2", again, "other\nkeys only", f"means {means[0, 0]:.2f}\nand {means[0, 1]:.2f}"),
     ):
         sent = f"yes, {''.join(map(str, report['record']))}" if report["bit"] else "no"
         rows.append((title, [("set of pairs", has), ("asked for", "key 1"), ("source of the slot", source), ("report", sent)]))

@@ -81,6 +81,13 @@ class NoClientError(ClientError):
     """The client cannot be started, or ended although it was still needed."""
 
 
+class _ClassName:
+    """The name of a class, for the classes that state no other."""
+
+    def __get__(self, mechanism: object, cls: type) -> str:
+        return cls.__name__
+
+
 class Mechanism(ABC):
     """A client that randomises one user's record.
 
@@ -98,6 +105,10 @@ class Mechanism(ABC):
     if TYPE_CHECKING:  # fields of some mechanisms, constants or properties of others
 
         @property
+        def name(self) -> str:
+            """Abbreviation in the literature."""
+
+        @property
         def epsilon(self) -> float:
             """The claimed budget."""
 
@@ -110,15 +121,10 @@ class Mechanism(ABC):
             """Note for results whose audited inputs are not covered by the claim; usually empty."""
 
     else:
-        delta, scope = 0.0, ""
+        name, delta, scope = _ClassName(), 0.0, ""
 
     def __post_init__(self) -> None:
         checks.fields(self)
-
-    @property
-    def name(self) -> str:
-        """Abbreviation in the literature."""
-        return type(self).__name__
 
     @property
     def published_delta(self) -> float:
@@ -231,7 +237,7 @@ class Mechanism(ABC):
 
 
 READABLE = "a mechanism whose reports can be read, or a Client"
-"""What an audit of two inputs accepts."""
+"""The only targets that an audit of two inputs accepts."""
 
 Class = TypeVar("Class", bound=type[Mechanism])
 

@@ -120,8 +120,9 @@ def test_list_has_one_line_for_each_mechanism_under_its_family():
             assert families.setdefault(family, []) == []
     assert sorted(sum(families.values(), [])) == sorted(MECHANISMS) and all(families.values())
     assert families["One bit per value"][:3] == ["SUE", "OUE", "THE"]
-    assert families["Protocols of a few signs"] == ["HR", "HM", "CMS", "HCMS"]
-    assert families["Mechanisms for one number"] == ["PM", "Duchi", "Hybrid", "SW"]
+    assert families["Hadamard response and the Hadamard mechanism"] == ["HM", "HR"]
+    assert families["Count mean sketches"] == ["CMS", "HCMS"]
+    assert families["Mechanisms for one number"] == ["PM", "SW", "Duchi", "Hybrid"]
 
 
 def test_rates_are_those_of_the_law_and_nothing_is_drawn(call, monkeypatch):

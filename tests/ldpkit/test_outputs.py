@@ -209,7 +209,10 @@ def test_no_control_character_of_somebody_else_reaches_the_terminal(
     tmp_path, monkeypatch, capfd, place
 ):
     monkeypatch.chdir(tmp_path)
-    line, cell = NASTY.partition("\r")[0], {"mechanism": "nasty:fails", "report": "value"}
+    line, cell = (
+        NASTY.partition("\r")[0],
+        {"mechanism": "nasty:fails", "report": "value", "independent": True},
+    )
     fails = {"audit": "audit", "seed": 1, "grid": {"k": 3, "epsilon": 1, "trials": 9, **cell}}
     reports = {"field": {NASTY: 0}, "other": {NASTY: 1}, NASTY: {NASTY: 0}}
     files = {

@@ -193,7 +193,13 @@ def test_a_sweep_takes_clients_and_pairs_and_knows_them_edited(here):
     source = "import numpy as np\ndef loud(values, rng):\n    kept = rng.random(len(values)) < {}\n"
     source += "    return np.where(kept, values, 2)\n"
     (here / "grown.py").write_text(source.format(0.9))
-    cell = {"mechanism": "grown:loud", "report": "value", "k": 3, "epsilon": 1.0}
+    cell = {
+        "mechanism": "grown:loud",
+        "report": "value",
+        "k": 3,
+        "epsilon": 1.0,
+        "independent": True,
+    }
     other = {"mechanism": "GRR", "k": 3, "epsilon": 1.0}
     cells = [cell, cell | {"epsilon": 9.0, "pair": [1, 2]}, other]
     config(here, {"audit": "audit", "seed": 3, "grid": cells, "fixed": {"trials": 2000}})

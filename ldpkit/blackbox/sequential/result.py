@@ -167,35 +167,29 @@ def _curve_sentence(found: AuditResult) -> str:
 def result(run: "Run") -> AuditResult:
     """Return the result so far.
 
-    Its `AuditResult.evidence` is:
-
-    event : str
-        The event that has won most, in words.
-    e_value : float or None
-        Wealth against the claim, from a stake of 1; ``1 / e_value`` is a p-value. ``None`` if
-        nothing is claimed. A violation is an e-value of ``1 / alpha``.
-    asked : list of int
-        Number of reports of every input, of which ``reports`` is the mean, rounded up.
-    one_in : int
-        A client that sends its input in the clear in one report of so many would have been refuted
-        with probability .9; 0 if no attack learns.
-    stopped : str
-        Why the audit stopped.
-    restarts : int
-        How often a program was started again, if the client is one.
-    curve : dict
-        Kind, parameters and number of lines of a claim that is a trade-off curve. Then `claim` and
-        `delta` are those of a claim that follows from the curve, and `lower` is 0.
-    mu_lower : float or None
-        Of a claim that is a curve: if it is mu-GDP, the client keeps no smaller mu. It is no bound
-        of epsilon.
-    tangent : dict or None
-        The line of the curve against which most was staked: ``epsilon`` and ``delta``. ``p`` and
-        ``q`` are the shares of reports with its event, and ``shown`` is ``p - e^epsilon q``.
-    band : tuple of (float, float, float)
-        Epsilon, lower bound of delta, and delta that the curve allows. The bounds hold together.
-
     The `trajectory` has its rows after 8, 12, 18, 27, ... reports per input.
+
+    Notes
+    -----
+    The keys of its `AuditResult.evidence` are:
+
+    - ``event``: the event that has won most, in words;
+    - ``e_value``: wealth against the claim, from a stake of 1, or ``None`` if nothing is claimed;
+    - ``asked``: number of reports of every input;
+    - ``reports``: the mean of these numbers, rounded up;
+    - ``one_in``: see `one_in`;
+    - ``stopped``: why the audit stopped;
+    - ``restarts``: how often a program was started again.
+
+    A claim that is a trade-off curve adds more. Then `claim` and `delta` are those of a claim that
+    follows from the curve, and `lower` is 0.
+
+    - ``curve``: kind, parameters and number of lines of the curve;
+    - ``mu_lower``: the client keeps no smaller mu, which is no bound of epsilon;
+    - ``tangent``: the line of the curve against which most was staked. ``p`` and ``q`` are the
+      shares of reports with its event, and ``shown`` is ``p - e^epsilon q``;
+    - ``band``: epsilon, lower bound of delta, and delta that the curve allows. All bounds hold
+      together.
     """
     audit, wealth, mechanism = run.audit, run.wealth, run.mechanism
     rows = bets(run)
