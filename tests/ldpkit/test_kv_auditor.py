@@ -316,7 +316,7 @@ def test_leaks_for_given_budgets_of_the_rounds_are_those_of_the_audit_by_squads(
         audited = [round.limit for round in audit_kv(mechanism, "skv", trials=10**6)]
         assert leaks == pytest.approx(audited, abs=1e-12)
         budgets = kv_pages.decayed(epsilon / 2, 5)
-        assert budgets.sum() == pytest.approx(epsilon / 2) and budgets[1:] == approx(
+        assert budgets.sum() == pytest.approx(epsilon / 2) and budgets[1:] == pytest.approx(
             budgets[:-1] / 2
         )
         fewer = kv_pages.round_leaks(mechanism, budgets, (-1.0, -0.5), 0.5)
