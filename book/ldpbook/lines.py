@@ -1,5 +1,6 @@
 """List the numbered things of each paper, line by line: what each one says, where the book has it, and its state."""
 
+import importlib
 from pathlib import Path
 
 import pandas as pd
@@ -29,12 +30,20 @@ def table(root: Path, paper: str) -> pd.DataFrame:
     return pd.read_csv(root / "data" / "papers" / f"{paper}.csv", dtype=str).fillna("")
 
 
+def _function(path: str) -> str:
+    """Return the name of a function; one of ldpkit links to the reference, which has it under the module that defines it."""
+    module, _, name = path.partition(":")
+    if module.partition(".")[0] != "ldpkit":
+        return f"`{name}`"
+    return f"{{py:obj}}`~{getattr(importlib.import_module(module), name).__module__}.{name}`"
+
+
 def _line(row: pd.Series) -> tuple[str, ...]:
     """Return the cells of one numbered thing; its place and its reason are links."""
     name = f"{row['kind']} {row['number']}"
     why = pd.Series(row["why"]).str.replace(r"\[([a-z-]+-\d+)\]", r"([erratum](/book/errata.md#\1))", regex=True)[0]
     place = [f"{{doc}}`/book/{row['where']}`"] if row["where"] else []
-    place += [f"{{py:obj}}`~{row['function'].replace(':', '.')}`"] if row["function"] else []
+    place += [_function(row["function"])] if row["function"] else []
     test = row["test"].partition("::test_")[2].replace("_", " ")
     place += [f"test: *{test}*"] if test else []
     anchor = name.lower().replace(" ", "-").replace(".", "-")

@@ -108,6 +108,7 @@ def test_the_pages_show_every_line_and_its_place():
         "([erratum](/book/errata.md#rad-5))" in shown
         and "{py:obj}`~ldpkit.attacks.reconstruct.rad_exact`" in shown
     )
+    assert "{py:obj}`~ldpkit.auditors.rad.calibrate`" in shown  # where the reference has it
     assert "test: *no deterministic attack beats algorithm 1 and it is attained*" in shown
     counts = [int(n) for n in re.findall(r"^  - (\d+)$", lines.summary(project), flags=re.M)]
     assert sum(counts) == len(EVERY)
