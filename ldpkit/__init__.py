@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .blackbox.clients import Client
     from .blackbox.exact import exact_client
 
-__version__ = "0.3.1"
+__version__ = "0.4.0"
 
 _FROM = {
     "audit": "api",
