@@ -38,6 +38,9 @@ COLUMNS = {
     "asr": "attacker's success rate",
     "mse": "mean squared error of one user",
     "epg": "expected poisoning gain",
+    "row": "protocol of a drawing of steps, and its round",
+    "step": "name of the step",
+    "shows": "what a user or collector holds at this step",
 }
 """Columns of all tables of figures, with their meaning."""
 BOARD = {

@@ -41,7 +41,7 @@ def _function(path: str) -> str:
 def _line(row: pd.Series) -> tuple[str, ...]:
     """Return the cells of one numbered thing; its place and its reason are links."""
     name = f"{row['kind']} {row['number']}"
-    why = pd.Series(row["why"]).str.replace(r"\[([a-z-]+-\d+)\]", r"([erratum](/book/errata.md#\1))", regex=True)[0]
+    why = pd.Series(row["why"]).str.replace(r"\[([a-z-]+-\d+)\]", r"([erratum](\1))", regex=True)[0]
     place = [f"{{doc}}`/book/{row['where']}`"] if row["where"] else []
     place += [_function(row["function"])] if row["function"] else []
     test = row["test"].partition("::test_")[2].replace("_", " ")
