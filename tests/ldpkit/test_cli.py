@@ -240,7 +240,7 @@ def test_a_bad_client_gives_status_two_and_one_line(call, here):
         ("exiting_here:f", "client 'exiting_here:f' cannot be imported: SystemExit"),
         ("clients_here:raising", "client clients_here:raising raised RuntimeError: two lines"),
         ("clients_here:exiting", "client clients_here:exiting raised SystemExit"),
-        ("clients_here:identity", "client clients_here:identity must return 10 bits per user, got shape (100,)"),
+        ("clients_here:identity", "client clients_here:identity must return 10 bits per user, got shape ("),
     ]]  # fmt: skip
     assert refused(call, asked) == []
     assert refused(lambda text: run(text, here), asked[3:4]) == []
