@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from ... import checks
 from ...types import Array
 from .experts import CAUTION, EVENT, CELLS, GAPS, RANK, SCORE, cells_of, faces, gains, placed
+from .kept import packed, unpacked
 from .records import Records
 from .table import ABSENT, EDGE, FIELDS, LOOK, PAIR, VALUE, Table
 from .wealth import Claims, Wealth
@@ -35,6 +37,9 @@ IDLE = 0.1
 """Share of the wealth that is never bet."""
 _WAYS = np.repeat([EVENT, RANK, SCORE], [len(EVENTS), len(RANKS), len(SUMS) + len(PLACES) + 1])
 _LEARNERS = _WAYS.size
+_KEPT = ("hist", "played", "sides", "leaders", "buffer", "stops", "asked", "places", "weights", "bias",
+         "tally", "wholes", "alike")  # fmt: skip
+_LARGEST_COUNT = 1e15  # no audit has so many reports
 
 
 class Bettor:
@@ -67,6 +72,8 @@ class Bettor:
     leaders : uint64 array (3, 2)
         Key of the event of each expert on single events, and its type, plus `ABSENT` if it is the
         absence of a token; 0 if there is none.
+    tally : int array (declared events, 3, inputs)
+        How often each declared event did not show, showed, and was not bet on.
     memory : list
         The last reports, whose rows are in `buffer` and end at `stops`.
     """
@@ -91,6 +98,8 @@ class Bettor:
             if rates is not None:
                 self.caution[e], shown = 0.0, np.array(rates)
                 self.hist[e, :2, [i, j]] = np.stack([1 - shown, shown], axis=1)
+        self.wholes, self.alike = np.zeros(inputs, np.uint64), np.ones(inputs, bool)
+        self.tally = np.zeros((self.d, CELLS, inputs), np.int64)
         self.rounds, self.taken, self.closely = 0, 0, False
         self.table = Table(inputs, size)
         self.leaders = np.zeros((len(EVENTS), 2), np.uint64)
@@ -107,7 +116,7 @@ class Bettor:
         self.sides = np.zeros(0, np.int64)
         self.logs = self.wealth.staked(self.hist, self.caution, self.both)
         self.places = np.zeros(max(self.table.used, 1), np.int32)
-        self.places[list(weights)] = np.arange(1, len(weights) + 1)
+        self.places[list(weights)] = np.arange(1, len(weights) + 1, dtype=np.int32)
         self.weights = np.array([np.zeros(learners), *weights.values()], np.float32)
         self.bias = np.zeros(learners, np.float32) if bias is None else bias
 
@@ -151,10 +160,16 @@ class Bettor:
         self.played = np.concatenate([self.played, cells[:n].astype(np.int16)])
         self.sides = np.append(self.sides, sides[:n])
         self.rounds += used
+        np.add.at(self.tally, (np.arange(self.d)[:, None], symbols[:n].T, sides[:n]), 1)
         if records is not None:
+            for x in np.unique(sides[:n]).tolist():
+                own = records.whole[:n][sides[:n] == x]
+                self.wholes[x] = self.wholes[x] or own[0]
+                self.alike[x] &= (own == self.wholes[x]).all()
             self._count(rows, ends[: n + 1], given[:n], sides[:n])
             if self.early is not None:
-                self.early.append((records, given, sides, close, n))
+                used_ones = np.arange(sides.size) < n
+                self.early.append((records.some(used_ones), given[:n], sides[:n], close[:n]))
         return used
 
     def _count(self, rows: Array, ends: Array, given: list[Any], sides: Array) -> None:
@@ -172,6 +187,10 @@ class Bettor:
             cut = self.stops[old - 1]
             self.buffer, self.stops = self.buffer[cut:], self.stops[old:] - cut
             self.memory, self.asked = self.memory[old:], self.asked[old:]
+
+    def settled(self) -> tuple[Array, Array]:
+        """Return the wealth of all bets after the last round, and the largest ones so far."""
+        return self.wealth.settled(self.hist, self.caution, self.both, self.played, self.sides)
 
     # --- between two blocks -----------------------------------------------------------------------
 
@@ -307,9 +326,62 @@ class Bettor:
         table.clear(table.part("keys")[table.part("coupled")])
         early, self.early, self.memory = self.early, None, []
         self.buffer, self.stops, self.asked = self.buffer[:0], self.stops[:0], self.asked[:0]
-        for records, given, sides, close, n in early or ():
+        for records, given, sides, close in early or ():
             rows, ends = table.take(records, sides, close)
-            self._count(rows, ends[: n + 1], given[:n], sides[:n])
+            self._count(rows, ends, given, sides)
+
+
+    # --- to be continued --------------------------------------------------------------------------
+
+    def _arrays(self) -> dict[str, Array]:
+        wealth, table, early = self.wealth, self.table, self.early
+        numbers = [self.rounds, self.taken, self.closely, wealth.blocks, early is None]
+        numbers += [table.rows.keys.size, table.columns.keys.size]
+        parts = [Records.joined([r for r, *_ in early])] if early else []
+        return {
+            **{name: getattr(self, name) for name in _KEPT},
+            **{name: getattr(wealth, name) for name in ("logs", "now", "most", "won")},
+            "numbers": np.array(numbers, np.int64),
+            "best": np.array([wealth.best]),
+            **table.kept(),
+            **{f"early.{name}": part for r in parts for name, part in zip(Records._fields, r[:9])},
+            **{f"early.{i}": np.concatenate(e) for i, e in enumerate(zip(*early or ())) if i > 1},
+        }
+
+    def state(self) -> str:
+        """Return all arrays as text, for `restore`."""
+        return packed(self._arrays())
+
+    def restore(self, state: str) -> None:
+        """Continue from the `state` of another bettor with the same parameters."""
+        new = unpacked(state, self._arrays())
+        self.rounds, self.taken, closely, self.wealth.blocks, late, *room = new["numbers"].tolist()
+        self.closely, self.wealth.best = bool(closely), float(new["best"][0])
+        self.table.restore(new, *room)
+        for name in _KEPT:
+            setattr(self, name, new[name])
+        for name in ("logs", "now", "most", "won"):
+            setattr(self.wealth, name, new[name])
+        self.wealth.aim(keep=True)
+        self.logs = self.wealth.staked(self.hist, self.caution, self.both)
+        self.memory, self.early = [None] * self.stops.size, None if late else []
+        if "early.2" in new:
+            parts = [new[f"early.{name}"] for name in Records._fields[:9]]
+            sides, close = new["early.2"], new["early.3"]
+            self.early = [(Records(*parts), [None] * sides.size, sides, close)]
+        n, rows = self.table.used, len(self.weights)
+        sound = (
+            0 <= self.rounds <= self.taken or not self.learns,
+            (self.buffer >= 0).all() and (self.buffer < n).all(),
+            (self.places >= 0).all() and (self.places < rows).all() and self.places.size <= max(n, 1),
+            (self.played >= 0).all() and (self.played < self.hist.shape[1]).all(),
+            (self.sides >= 0).all() and (self.sides < self.k).all(),
+            (np.diff(self.stops, prepend=0) >= 0).all() and self.stops.size == self.asked.size,
+            not self.stops.size or self.stops[-1] == self.buffer.size,
+            (self.asked >= 0).all() and (self.asked < self.k).all(),
+            not np.isnan(self.wealth.logs).any() and (abs(self.hist) < _LARGEST_COUNT).all(),
+        )
+        checks.need(all(map(bool, sound)), "state must hold a bettor, got numbers out of range")
 
 
 def _best(promise: Array, counts: Array, least: float, many: int) -> Array:

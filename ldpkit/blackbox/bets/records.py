@@ -108,6 +108,14 @@ class Records(
         Words for paths and for categories; empty if they are not kept.
     """
 
+    def some(self, which: Array) -> "Records":
+        """Return the records of some reports, bool array (reports,), without words."""
+        new, parts = np.cumsum(which) - 1, []
+        for rows, *others in (self[:5], self[5:8]):
+            at = np.flatnonzero(which[rows])
+            parts += [new[rows[at]], *(other[at] for other in others)]
+        return Records(*parts, self.whole[which])
+
     @classmethod
     def joined(cls, parts: Sequence["Records"]) -> "Records":
         """Return the records of all reports of several parts."""

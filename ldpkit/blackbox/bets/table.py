@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from ... import checks
 from ...jit import kernel
 from ...types import Array
 from .records import INTEGER, ODD, REAL, Records, mix
 
 __all__ = ["ABSENT", "BIT", "CLOSE", "DIFFER", "EDGE", "FIELDS", "LOOK", "PAIR", "PATH", "Table",
-           "VALUE", "XOR", "are_close"]  # fmt: skip
+           "VALUE", "XOR", "are_close", "digit"]  # fmt: skip
 
 PATH, VALUE, LOOK, BIT, EDGE, DIFFER, XOR, FIELDS, PAIR = range(9)
 """Types of tokens: a place, its value, that it was looked at closely, a binary digit, a threshold,
@@ -468,3 +469,37 @@ class Table:
         rows = {f"rows.{name}": getattr(self.rows, name)[:n] for name in Rows._fields[1:]}
         columns = {f"columns.{name}": getattr(self.columns, name)[:m] for name in Columns._fields[1:]}
         return {"state": self.state, "totals": self.totals, "doors": self.doors, **rows, **columns}
+
+    def restore(self, new: dict[str, Array], room: int, columns: int) -> None:
+        """Continue from the arrays of `kept`, which are not trusted."""
+        self.state, self.totals, self.doors = (new[name] for name in ("state", "totals", "doors"))
+        n, m = int(self.state[0]), int(self.state[2])
+        checks.need(
+            0 <= n <= room <= MOST_ROWS and 0 <= m <= columns <= MOST_COLUMNS
+            and room % ROWS == 0 and columns % COLUMNS == 0 and self.doors.size == DOORS
+            and self.state.size == 5 and len(self.totals) == 2,
+            "state must hold a table, got numbers out of range",
+        )  # fmt: skip
+        self.rows, self.columns = self._rows(room), self._columns(columns)
+        for name in Rows._fields[1:]:
+            getattr(self.rows, name)[:n] = new[f"rows.{name}"]
+        for name in Columns._fields[1:]:
+            getattr(self.columns, name)[:m] = new[f"columns.{name}"]
+        parents, edged = self.rows.parents[:n], self.columns.edged[:m]
+        checks.need(
+            (parents >= -1).all() and (parents < n).all() and (self.columns.seen[:m] >= 0).all()
+            and (edged >= 0).all() and (edged <= EDGES).all(),
+            "state must hold a table, got numbers out of range",
+        )  # fmt: skip
+        _indexed(self.rows.keys, n, self.rows.index, True)
+        _indexed(self.columns.keys, m, self.columns.index, False)
+
+
+def digit(words: Array, types: Array, values: Array, place: float) -> Array:
+    """Return whether a binary digit of each number is 1, as the table counts them."""
+    integer = types != REAL
+    negative = integer & (values < 0)
+    if place == _SIGN:
+        return negative
+    digits = np.where(negative, ~words + _ONE, np.where(integer, words, words & _MANTISSA))
+    return (digits >> np.uint64(place)) & _ONE == 1

@@ -235,12 +235,16 @@ class Wealth:
         self.won = np.zeros(shares.size - 1)
         self.aim()
 
-    def aim(self) -> None:
-        """Choose the claim to watch: the one under audit, or the smallest that was not refuted."""
+    def aim(self, keep: bool = False) -> None:
+        """Choose the claim to watch: the one under audit, or the smallest that was not refuted.
+
+        Its wealth is that of the last block, or the one that is known already.
+        """
         claims = self.claims
         self.target = claims.at if claims.at is not None else int(np.argmax(self.most < self.goal))
         self.lines = np.flatnonzero(claims.of == self.target)
-        self.now = self.logs[:, self.lines].copy()
+        if not keep:
+            self.now = self.logs[:, self.lines].copy()
 
     @property
     def log(self) -> float:
@@ -262,6 +266,14 @@ class Wealth:
             hist, caution, both, claims.grown[lines], claims.delta[lines], claims.ordered, out
         )
         return out
+
+    @property
+    def each(self) -> Array:
+        """What the bets of each expert against the claim would have won, as logarithms."""
+        start = self.prior[:-1, self.lines]
+        gained = self.now[:-1] - self.logs[:-1, self.lines]
+        none = np.logaddexp.reduce(start, axis=1)
+        return np.asarray(self.won + np.logaddexp.reduce(start + gained, axis=1) - none)
 
     def settled(
         self, hist: Array, caution: Array, both: Array, cells: Array, sides: Array
@@ -285,11 +297,8 @@ class Wealth:
         self, hist: Array, caution: Array, both: Array, cells: Array, sides: Array
     ) -> None:
         """Share the wealth among the bets."""
-        before = self.logs[:, self.lines]
+        self.won = self.each
         logs, self.most = self.settled(hist, caution, both, cells, sides)
-        self.won += np.logaddexp.reduce(
-            self.prior[:-1, self.lines] + (self.now - before)[:-1], axis=1
-        ) - np.logaddexp.reduce(self.prior[:-1, self.lines], axis=1)
         starts, of = np.flatnonzero(np.diff(self.claims.of, prepend=-1)), self.claims.of
         top = np.maximum.reduceat(logs.max(axis=0), starts)
         sums = np.log(np.bincount(of, np.exp(logs - top[of]).sum(axis=0))) + top
