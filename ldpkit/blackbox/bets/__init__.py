@@ -30,6 +30,7 @@ from ...auditors.result import Row
 from ...mechanisms import LocalRandomizer
 from ..clients import Client
 from ..curve import Curve
+from .causes import SECONDS
 from .columns import read
 from .events import Accepted, Declared, Entry, Event, Source
 from .loop import Run
@@ -83,6 +84,8 @@ class SequentialAudit(PairAudit):
     max_time : float, optional
         Seconds after which to stop. The clock starts when all kernels are compiled. An audit that
         could not yet have refuted a client in the clear goes on, for twice as long at most.
+    explain : float
+        Seconds in which the cause of a refutation is looked for; 0 for none.
     """
 
     _: KW_ONLY
@@ -92,6 +95,7 @@ class SequentialAudit(PairAudit):
     independent: Annotated[bool | None, checks.flag] = None
     within: Annotated[float | None, checks.rule(checks.real, 0)] = None
     max_time: Annotated[float | None, checks.rule(checks.real, 0)] = None
+    explain: Annotated[float, checks.rule(checks.real, 0)] = SECONDS
     learning: bool = field(init=False, repr=False, compare=False)
     tracks: tuple[tuple[Event, int, int], ...] = field(init=False, repr=False, compare=False)
 
@@ -179,4 +183,5 @@ class SequentialAudit(PairAudit):
         """
         run = self.start(seed)
         run.go()
+        run.explain()
         return [run.result]

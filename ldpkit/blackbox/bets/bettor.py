@@ -12,7 +12,7 @@ from .records import Records
 from .table import ABSENT, EDGE, FIELDS, LOOK, PAIR, VALUE, Table
 from .wealth import Claims, Wealth
 
-__all__ = ["Bettor"]
+__all__ = ["EVENTS", "Bettor", "repeated"]
 
 EVENTS = (("past", 0.3), ("past", 1.0), ("last", 1.0))
 """Experts on the best single event of the past or of the last block, and how much it must promise,
@@ -39,6 +39,7 @@ _WAYS = np.repeat([EVENT, RANK, SCORE], [len(EVENTS), len(RANKS), len(SUMS) + le
 _LEARNERS = _WAYS.size
 _KEPT = ("hist", "played", "sides", "leaders", "buffer", "stops", "asked", "places", "weights", "bias",
          "tally", "wholes", "alike")  # fmt: skip
+_SIMPLE = 1e-6  # nats: of events that promise the same, a value is named
 _LARGEST_COUNT = 1e15  # no audit has so many reports
 
 
@@ -233,7 +234,8 @@ class Bettor:
         for e, (name, nats) in enumerate(EVENTS):
             (yes, no), (n, totals) = found[name], seen[name]
             both, self.hist[self.d + e] = np.maximum(yes, no), 0.0
-            s = int(both.argmax()) if both.size else -1
+            equal = both + _SIMPLE * (table.part("kinds") == VALUE)
+            s = int(equal.argmax()) if both.size else -1
             if s < 0 or both[s] <= nats * need:
                 continue
             p = parents[s]
@@ -390,3 +392,8 @@ def _best(promise: Array, counts: Array, least: float, many: int) -> Array:
     some = some[np.argsort(-promise[some], kind="stable")[: 8 * many]]
     _, first = np.unique(counts[some], axis=0, return_index=True)
     return some[np.sort(first)][:many]
+
+
+def repeated(bettor: Bettor) -> int:
+    """Return how many reports an input has if all of its reports are the same; 0 if they differ."""
+    return int(bettor.table.totals.sum(axis=0)[bettor.alike].max(initial=0))

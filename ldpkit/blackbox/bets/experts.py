@@ -22,13 +22,13 @@ supermartingale, and so is every mixture of such products. By Ville's inequality
 factors is fair. Their product is fair if the reports are independent.
 """
 
-from typing import Any
+import math
 
 import numpy as np
 
 from ...jit import kernel
 from ...types import Array
-from .table import ABSENT, BIT, EDGE, LOOK, VALUE
+from .table import EDGE, VALUE
 
 __all__ = ["CELLS", "EVENT", "GAPS", "RANK", "SCORE", "cells_of", "faces", "gains", "placed", "stakes"]
 
@@ -43,7 +43,7 @@ CELLS = 3
 
 CAUTION = 0.7  # standard errors by which counts are moved towards each other
 MOST = 0.999  # of the stake with which one report could cost everything
-DRIFTS = np.array([0.0, 0.1, 0.25, 0.5])  # sizes of a; 0 comes first
+DRIFTS = np.array([0.0, 0.2, 0.5])  # sizes of a; 0 comes first
 SMALLER, SIZES = 2.5, 4  # with delta > 0, so many stakes are tried, each smaller by this factor
 PAIRS = 6  # with at most so many inputs, a cell is also of the input with the smallest score
 SMOOTH = 8.0  # reports that weigh as much as the rate of all inputs together
@@ -87,15 +87,15 @@ def _promise(
             continue
         step *= 2
         both, g = n[i] + w, grown / m
-        r = max(n[i] - caution * np.sqrt(n[i] * w / both + 0.25), 0.0)
+        r = max(n[i] - caution * math.sqrt(n[i] * w / both + 0.25), 0.0)
         lost = both - r
         l = min((r - lost * g) / (g * both), MOST / g)
         for _ in range(SIZES if delta > 0 else 1):
             if l <= 0:
                 break
-            new = r * np.log1p(l) + lost * np.log1p(-l * g)
+            new = r * math.log1p(l) + lost * math.log1p(-l * g)
             if delta > 0:
-                new -= total * np.log1p(l * delta / k)
+                new -= total * math.log1p(l * delta / k)
             if new > best:
                 best, many = new, m
             l /= SMALLER
@@ -139,87 +139,86 @@ def stakes(
 ) -> None:
     """Set the logarithms of the factors (cells, k) of an expert whose cells have counts `hist`."""
     cells, k = hist.shape
-    out[:], total = 0.0, hist.sum()
-    if total <= 0:
-        return
-    n, who = np.empty((cells, k)), np.empty((cells, k + 1), np.int64)
-    many, r, lost = np.zeros(cells, np.int64), np.empty(cells), np.empty(cells)
-    for x in range(k):
-        own = hist[:, x].sum()
-        n[:, x] = hist[:, x] * (total / (k * own) if own > 0 else 1.0)
-    lean, some, most = np.zeros(k), 0.0, np.zeros((k, k))
-    tried, best = np.empty(cells), 0.0
+    n, who, many = np.zeros((cells, k)), np.zeros((cells, k + 1), np.int64), np.zeros(cells, np.int64)
+    r, lost, lean = np.zeros(cells), np.zeros(cells), np.zeros(k)
+    most, tried, total = np.zeros((k, k)), np.zeros(cells), 0.0
+    for b in range(cells):
+        for x in range(k):
+            total += hist[b, x]
+            out[b, x] = 0.0
+    for x in range(k):  # as if the inputs had equally many reports
+        own = 0.0
+        for b in range(cells):
+            own += hist[b, x]
+        for b in range(cells):
+            n[b, x] = hist[b, x] * total / (k * own) if own > 0 else 0.0
     for b in range(cells):
         _, m = _promise(n[b], grown, delta, total, caution, ordered, who[b])
         many[b] = m
-        if m == 0:
-            continue
-        i, w = who[b, 0], 0.0
-        for j in who[b, 1 : m + 1]:
-            w += n[b, j]
-        both = n[b, i] + w
-        r[b] = max(n[b, i] - caution * np.sqrt(n[b, i] * w / both + 0.25), 0.0)
-        lost[b] = both - r[b]
-        l = min((r[b] - lost[b] * grown / m) / (grown / m * both), MOST * m / grown)
-        lean[i] += l * both
-        for j in who[b, 1 : m + 1]:
-            lean[j] -= l * both / m
-        some = max(some, l)
-    if some <= 0:
+        if m > 0:
+            i, w = who[b, 0], 0.0
+            for j in range(1, m + 1):
+                w += n[b, who[b, j]]
+            both = n[b, i] + w
+            r[b] = max(n[b, i] - caution * math.sqrt(n[b, i] * w / both + 0.25), 0.0)
+            lost[b] = both - r[b]
+            l = min((r[b] - lost[b] * grown / m) / (grown / m * both), MOST * m / grown)
+            lean[i] += l * both
+            for j in range(1, m + 1):
+                lean[who[b, j]] -= l * both / m
+    largest = 0.0
+    for x in range(k):
+        largest = max(largest, abs(lean[x]))
+    if largest <= 0:
         return
-    lean /= max(np.abs(lean).max(), 1e-300)
-    small = 1.0
+    best, small = 0.0, 1.0
     for size in range(SIZES if delta > 0 else 1):
         for h in DRIFTS:
-            won = 0.0
-            most[:] = 0.0
+            won, sums = 0.0, 0.0
+            for i in range(k):
+                for j in range(k):
+                    most[i, j] = 0.0
             for b in range(cells):
-                m, i = many[b], who[b, 0]
-                l, g = 0.0, grown
+                m, i, l = many[b], who[b, 0], 0.0
+                g = grown / max(m, 1)
                 if m > 0:
-                    g = grown / m
-                    mean, least = 0.0, 1.0
-                    for j in who[b, 1 : m + 1]:
-                        mean += (1 - h * lean[j]) / m
-                        least = min(least, 1 - h * lean[j])
-                    own = 1 - h * lean[i]
+                    mean, least, w = 0.0, 1.0, 0.0
+                    for j in range(1, m + 1):
+                        a = 1 - h * lean[who[b, j]] / largest
+                        mean, least, w = mean + a / m, min(least, a), w + n[b, who[b, j]]
+                    own = 1 - h * lean[i] / largest
                     l = (r[b] * own - lost[b] * g * mean) / (g * (r[b] + lost[b]))
                     l = max(min(l * small, MOST * least / g), 0.0)
-                    if delta > 0:  # a stake that delta allows wins nothing
-                        gain = r[b] * np.log1p(l) + lost[b] * np.log1p(-min(l * g, MOST))
-                        if gain <= total * np.log1p(l * delta / k):
+                    if delta > 0:  # a stake that delta makes too dear wins nothing
+                        gain = r[b] * math.log1p(l) + lost[b] * math.log1p(-min(l * g, MOST))
+                        if gain <= total * math.log1p(l * delta / k):
                             l = 0.0
                 tried[b] = l
-                if l == 0.0:
-                    if h > 0:
-                        for x in range(k):
-                            if n[b, x] > 0:
-                                won += n[b, x] * np.log1p(-h * lean[x])
-                    continue
-                won += r[b] * np.log(1 - h * lean[i] + l)
-                w = 0.0
-                for j in who[b, 1 : m + 1]:
-                    w += n[b, j]
-                    most[i, j] = max(most[i, j], l / m)
-                for at in range(1, k):
-                    x = who[b, at]
-                    if at > m:
-                        won += n[b, x] * np.log(1 - h * lean[x])
-                    else:
-                        share = n[b, x] / w if w > 0 else 1.0 / m
-                        won += lost[b] * share * np.log(1 - h * lean[x] - l * g)
-            divisor = np.log1p(most.sum() * delta / k)
+                for at in range(k):
+                    x = who[b, at] if m > 0 else at
+                    a, weight = 1 - h * lean[x] / largest, n[b, x]
+                    if l > 0 and at == 0:
+                        a, weight = a + l, r[b]
+                    elif l > 0 and at <= m:
+                        a, weight = a - l * g, lost[b] * (n[b, x] / w if w > 0 else 1.0 / m)
+                        most[i, x] = max(most[i, x], l / m)
+                    if weight > 0 and a != 1:
+                        won += weight * math.log(a)
+            for i in range(k):
+                for j in range(k):
+                    sums += most[i, j]
+            divisor = math.log1p(sums * delta / k)
             won -= total * divisor
             if won > best:
                 best = won
                 for b in range(cells):
-                    for x in range(k):
-                        out[b, x] = np.log1p(-h * lean[x]) - divisor
-                    if tried[b] > 0:
-                        i, m, l = who[b, 0], many[b], tried[b]
-                        out[b, i] = np.log(1 - h * lean[i] + l) - divisor
-                        for j in who[b, 1 : m + 1]:
-                            out[b, j] = np.log(1 - h * lean[j] - l * grown / m) - divisor
+                    m, l = many[b], tried[b]
+                    for at in range(k):
+                        x = who[b, at] if m > 0 else at
+                        a = 1 - h * lean[x] / largest
+                        if l > 0 and at <= m:
+                            a += l if at == 0 else -l * grown / m
+                        out[b, x] = math.log(a) - divisor
         small /= SMALLER
 
 

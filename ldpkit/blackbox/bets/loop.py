@@ -28,9 +28,10 @@ from ..clients.client import identity
 from ..clients.recordings import Recordings
 from ..clients.seeds import Seed
 from .bettor import Bettor
-from .causes import Cause, Pristine
+from .causes import Cause, found
 from .columns import read
 from .events import Accepted, Declared, Event, Source, happened
+from .pristine import Pristine
 from .result import SequentialResult, leading, result
 from .sentence import clear
 from .table import are_close
@@ -105,7 +106,8 @@ class Run:
         self.repeats = batched if self.live else mechanism.repeats  # reports, from the same seed
         self.ahead = batched and self.live and not exact  # many inputs at a time
         self.program = isinstance(getattr(mechanism, "function", None), Program)
-        self.pristine = Pristine(mechanism) if self.live and audit.learning else None
+        explained = self.live and audit.learning and audit.explain > 0
+        self.pristine = Pristine(mechanism) if explained else None
         self.cause = Cause()
         self.seeded: Seed | None = None  # how the coins of the program are known
         self.cycle = inputs if self.live else 1  # rounds for one report of each input
@@ -175,6 +177,9 @@ class Run:
         """Return the largest wealth against each claim so far, as logarithms."""
         return np.max([share + b.settled()[1] for share, b in self.bettors], axis=0)
 
+    def _known(self) -> Array:
+        return np.asarray(np.max([share + b.wealth.most for share, b in self.bettors], axis=0))
+
     def lower(self, most: Array | None = None) -> float:
         """Return the bound: the largest claim that is refuted, 0 if none is."""
         known = self.most() if most is None else most
@@ -194,10 +199,16 @@ class Run:
         none."""
         return leading(self)
 
+    def explain(self, seconds: float | None = None) -> None:
+        """Look for the cause of a refutation, by default as long as the audit says."""
+        seconds = self.audit.explain if seconds is None else seconds
+        if self.refuted and self.audit.learning and self.rounds and seconds > 0:
+            self.cause = found(self, seconds)
+
     def summary(self) -> str:
-        """Return bound and e-value so far, in a few words."""
+        """Return e-value so far and bound at the end of the last block, in a few words."""
         alpha, name = self.audit.alpha, "epsilon" if self.audit.curve is None else "mu"
-        lower, e_value = self.lower(), self.e_value
+        lower, e_value = self.lower(self._known()), self.e_value
         sure = f"{name} at least {down(lower)}" if lower else f"no bound of {name}"
         worth = "" if e_value is None else f", e-value {e_value:.4g}"
         return f"{sure} at level {1 - alpha:g}{worth}"
@@ -294,8 +305,8 @@ class Run:
         if self.rounds == end:
             for _, bettor in self.bettors:
                 bettor.end_block()
-            most = np.max([share + b.wealth.most for share, b in self.bettors], axis=0)
-            self.trajectory.append((self.rounds // self.cycle, self.log, self.lower(most)))
+            now = self.rounds // self.cycle, self.log, self.lower(self._known())
+            self.trajectory.append(now)
         return at - first
 
     def _draw(self, n: int, start: int, rng: np.random.Generator) -> tuple[Array, Any]:
@@ -448,7 +459,7 @@ def _compile(audit: Any) -> None:
         mechanism = Client(functools.partial(_made_up, report, k), k, report, 1.0)
         attack = [_HALF if isinstance(a, Event) else a for a in attack]
         inputs = range(len(inputs))
-    limits: Any = {"within": None, "max_time": None}
+    limits: Any = {"within": None, "max_time": None, "explain": 0.0}
     run = Run(
         replace(audit, mechanism=mechanism, attack=attack, pair=None, inputs=inputs, **limits)
     )

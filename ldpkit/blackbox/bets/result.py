@@ -12,7 +12,7 @@ from ...mechanisms import FrequencyOracle, LocalRandomizer
 from ...stats import down
 from ..clients import Client
 from ..clients.recordings import Recordings
-from .bettor import EVENTS, Bettor
+from .bettor import EVENTS, Bettor, repeated
 from .events import Event
 from .sentence import one_in, unseen, weak
 from .wealth import DELTAS
@@ -30,6 +30,8 @@ TOGETHER = "everything that can be seen, weighed together"
 AGREE = "answers of two starts agree, and those of a third one with other inputs differ"
 """The event in words, if the seed of a program decides."""
 REPEATED = "a repeated report: all reports of an input are the same"
+ALMOST = 0.6
+"""A single event is named instead of all that was weighed, if its logarithm is so large a part."""
 _LATE = "one report late: "
 _NAMED = 12  # inputs that a verdict names one by one
 
@@ -131,8 +133,14 @@ class SequentialResult(PairResult):
         return (
             f"VIOLATION: epsilon = {self.claim:g} is refuted, e-value {down(self.e_value, 0)} and"
             f" {1 / self.alpha:g} needed, with {self.reports:,} reports per input ({sure}).{bound}"
-            f"{f' {self.scope}' if self.scope else ''}"
+            f"{self._explained}"
         )
+
+    @property
+    def _explained(self) -> str:
+        """What a violation adds to the verdict: its scope, and the cause that was tested."""
+        none = "No single cause was found." if self.tried else ""
+        return "".join(f" {text}" for text in (self.scope, self.cause or none) if text)
 
     @property
     def claimed(self) -> str:
@@ -159,7 +167,7 @@ class SequentialResult(PairResult):
         return (
             f"VIOLATION: {self.claimed} is refuted {used}, e-value {down(self.e_value or 0, 0)} and"
             f" {1 / self.alpha:g} needed (wrong with probability at most {self.alpha:g})."
-            f"{line or ''}{bound}{f' {self.scope}' if self.scope else ''}"
+            f"{line or ''}{bound}{self._explained}"
         )
 
     def plot(self) -> Drawing:
@@ -168,6 +176,10 @@ class SequentialResult(PairResult):
         return drawing(
             self.trajectory, claim, self.alpha, "epsilon" if self.curve is None else "mu"
         )
+
+    def to_dict(self) -> Row:
+        """Return the dictionary of `AuditResult.to_dict` with what was tried to find the cause."""
+        return {**super().to_dict(), "tried": list(self.tried)}
 
     def row(self) -> Row:
         """Flatten as `AuditResult.row` does; a sequential audit has no ``epsilon_emp``."""
@@ -182,7 +194,6 @@ class SequentialResult(PairResult):
             "reports": self.reports,
             "asked": list(self.asked),
             "one_in": self.one_in,
-            "tried": list(self.tried),
             "stopped": self.stopped,
         }
 
@@ -221,17 +232,23 @@ def _row(pair: Any, words: str, log: float, hits: list[int]) -> Row:
 def leading(run: "Run") -> Event | None:
     """Return the event that has won most, or the single event among those that won together."""
     found = won(run)
-    best = int(np.argmax([row["e_value"] for _, row in found]))
-    if found[best][0] is None and best > 0:
-        best -= 1
-    return found[best][0]
+    best = first(found)
+    return found[best - (found[best][0] is None and best > 0)][0]
+
+
+def first(found: list[tuple[Event | None, Row]]) -> int:
+    """Return which event has won most; a single event also if it has won almost as much."""
+    logs = [math.log(max(row["e_value"], 1e-300)) for _, row in found]
+    best = int(np.argmax(logs))
+    single = best > 0 and found[best][0] is None and found[best - 1][0] is not None
+    return best - (single and logs[best - 1] > ALMOST * logs[best])
 
 
 def result(run: "Run") -> SequentialResult:
     """Return the result so far."""
     audit, mechanism = run.audit, run.mechanism
     rows, n, most = won(run), -(-run.rounds // run.cycle), run.most()
-    lead = rows[int(np.argmax([row["e_value"] for _, row in rows]))][1]
+    lead = rows[first(rows)][1]
     same = repeated(run.main)
     notes = {
         f"all of the first {same:,} reports of an input are the same": same > 1,
@@ -341,8 +358,3 @@ def _spans(inputs: Any) -> str:
         else:
             spans.append([x])
     return ", ".join(" to ".join(map(str, span)) for span in spans)
-
-
-def repeated(bettor: Bettor) -> int:
-    """Return how many reports an input has if all of its reports are the same; 0 if they differ."""
-    return int(bettor.table.totals.sum(axis=0)[bettor.alike].max(initial=0))

@@ -296,9 +296,15 @@ def _cut(columns: Any, used: int) -> None:
     for q in range(used):
         if columns.seen[q] < columns.due[q]:
             continue
-        some, k = np.sort(columns.held[q, : min(columns.seen[q], HELD)]), 0
+        some, n, k = columns.held[q], min(columns.seen[q], HELD), 0
+        for a in range(1, n):  # in ascending order
+            v, b = some[a], a
+            while b > 0 and some[b - 1] > v:
+                some[b] = some[b - 1]
+                b -= 1
+            some[b] = v
         for e in range(EDGES):
-            v = some[(e + 1) * (some.size - 1) // EDGES]
+            v = some[(e + 1) * (n - 1) // EDGES]
             if v > some[0] and (k == 0 or v > columns.edges[q, k - 1]):
                 columns.edges[q, k] = v
                 k += 1

@@ -20,7 +20,7 @@ from .experts import CELLS, stakes
 
 __all__ = ["DELTAS", "Claims", "Wealth", "play"]
 
-STEPS, WIDEST, TOP = 100, 0.02, 12.0  # of the grid of epsilons: up to the claim, and without one
+STEPS, WIDEST, TOP = 50, 0.02, 12.0  # of the grid of epsilons: up to the claim, and without one
 MUS = 40
 """Values of mu up to the claimed one; as many follow above."""
 DELTAS = np.arange(0, 1, 0.01)
@@ -145,8 +145,7 @@ def _staked(
     if both[0] < 0:
         stakes(hist, grown, delta, caution, ordered, out)
         return
-    i, j = both
-    counts = np.zeros((CELLS, 2))
+    i, j, counts = both[0], both[1], np.zeros((CELLS, 2))
     for b in range(CELLS - 1):
         counts[b, 0], counts[b, 1] = hist[b, i], hist[b, j]
     stakes(counts, grown, delta, caution, ordered, small)
@@ -160,11 +159,14 @@ def _all_staked(
     hist: Array, caution: Array, both: Array, grown: Array, delta: Array, ordered: bool, out: Array
 ) -> None:
     """Set the logarithms of the factors of all experts (experts, cells, inputs, lines)."""
-    one, small = np.empty(hist.shape[1:]), np.empty((CELLS, 2))
-    for e in range(len(hist)):
+    experts, cells, k = hist.shape
+    one, small = np.empty((cells, k)), np.empty((CELLS, 2))
+    for e in range(experts):
         for c in range(grown.size):
             _staked(hist[e], both[e], grown[c], delta[c], caution[e], ordered, small, one)
-            out[e, :, :, c] = one
+            for b in range(cells):
+                for x in range(k):
+                    out[e, b, x, c] = one[b, x]
 
 
 @kernel
@@ -176,15 +178,17 @@ def _settled(
     experts, many, k = hist.shape
     logs, counts, small = np.zeros((many, k)), np.zeros((many, k)), np.empty((CELLS, 2))
     for e in range(experts):
-        if not hist[e].any():
-            continue
-        counts[:] = 0.0
+        for b in range(many):
+            for x in range(k):
+                counts[b, x] = 0.0
         for i in range(sides.size):
             counts[cells[i, e], sides[i]] += 1
         for c in range(grown.size):
             _staked(hist[e], both[e], grown[c], delta[c], caution[e], ordered, small, logs)
             if product or size == 1:
-                out[e, c] += (counts * logs).sum()
+                for b in range(many):
+                    for x in range(k):
+                        out[e, c] += counts[b, x] * logs[b, x]
                 continue
             for first in range(0, sides.size, size):
                 mean = 0.0
