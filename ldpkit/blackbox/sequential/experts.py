@@ -43,7 +43,7 @@ CELLS = 3
 
 CAUTION = 0.7  # standard errors by which counts are moved towards each other
 MOST = 0.999  # of the stake with which one report could cost everything
-DRIFTS = np.array([0.0, 0.2, 0.5])  # sizes of a; 0 comes first
+DRIFTS = np.array([0.0, 0.05, 0.12, 0.25])  # sizes of a; 0 comes first
 SMALLER, SIZES = 2.5, 4  # with delta > 0, so many stakes are tried, each smaller by this factor
 PAIRS = 6  # with at most so many inputs, a cell is also of the input with the smallest score
 SMOOTH = 8.0  # reports that weigh as much as the rate of all inputs together
@@ -187,7 +187,7 @@ def stakes(
                         a = 1 - h * lean[who[b, j]] / largest
                         mean, least, w = mean + a / m, min(least, a), w + n[b, who[b, j]]
                     own = 1 - h * lean[i] / largest
-                    l = (r[b] * own - lost[b] * g * mean) / (g * (r[b] + lost[b]))
+                    l = (r[b] * mean - lost[b] * g * own) / (g * (r[b] + lost[b]))
                     l = max(min(l * small, MOST * least / g), 0.0)
                     if delta > 0:  # a stake that delta makes too dear wins nothing
                         gain = r[b] * math.log1p(l) + lost[b] * math.log1p(-min(l * g, MOST))

@@ -338,7 +338,7 @@ class Table:
     ----------
     inputs : int
     size : int
-        Reports of a round, see `ldpkit.blackbox.bets.loop`.
+        Reports of a round, see `ldpkit.blackbox.sequential.loop`.
 
     Attributes
     ----------
@@ -450,7 +450,7 @@ class Table:
         if self.rows.keys.size < MOST_ROWS:
             self._moved(np.arange(self.used), 2 * self.rows.keys.size)
         old, n = self.columns, int(self.state[2])
-        if n > old.keys.size // 4 and old.keys.size < MOST_COLUMNS:
+        if old.keys.size < MOST_COLUMNS:
             self.columns = self._columns(2 * old.keys.size)
             for name in Columns._fields[1:]:
                 getattr(self.columns, name)[:n] = getattr(old, name)[:n]

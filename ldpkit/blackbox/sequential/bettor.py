@@ -296,7 +296,7 @@ class Bettor:
         close = (kinds > LOOK) & (kinds < FIELDS)
         some = np.flatnonzero(((kinds == VALUE) | close) & (up >= 0))
         tops = np.where(close[some], up[up[some]], up[some])
-        edges = self.table.part("right")[some].view(float) * (kinds[some] == EDGE)
+        edges = np.where(kinds[some] == EDGE, self.table.part("right")[some].view(float), 0.0)
         order = some[np.lexsort((edges, kinds[some], tops))]
         every = np.zeros(parents.size, np.int64)
         every[some] = tops

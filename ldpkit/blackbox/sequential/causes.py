@@ -107,7 +107,9 @@ class _Search:
             "of a client without memory", lambda x: x,
         )  # fmt: skip
         pristine = self.run.pristine
-        if pristine is not None and pristine.known and self._ends(memory, fresh=True):
+        known = pristine is not None and pristine.known
+        slow = pristine is not None and pristine.program  # each report is a start of the program
+        if known and not slow and self._ends(memory, fresh=True):
             return self._said(memory)
         same = repeated(self.run.main)
         if same >= ALIKE:
@@ -127,7 +129,9 @@ class _Search:
         several = self._smallest()
         if several:
             return self._said(self._without(several, "each alone"))
-        return self._said(order) if order is not None and self._ends(order) else ""
+        if order is not None and self._ends(order):
+            return self._said(order)
+        return self._said(memory) if slow and self._ends(memory, fresh=True) else ""
 
     def _said(self, removal: Removal, place: str = "") -> str:
         before = -(-self.run.rounds // self.run.cycle)
