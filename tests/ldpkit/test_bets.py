@@ -80,11 +80,11 @@ def test_the_mean_of_every_factor_is_at_most_one():
 
 
 def test_stakes_of_known_rates_win_as_fast_as_any_bet_can():
-    """On one event, against one direction of the claim; a coarse search of a loses 3 % at most."""
+    """On one event, against one direction of the claim; a coarse search of a loses 4 % at most."""
     for p, q, epsilon in ((0.5, 0.119, 1.0), (0.6, 0.1, 1.0), (0.1, 0.01, 1.0), (0.35, 0.05, 1.0)):
         hist, logs = np.array([[1 - p, 1 - q], [p, q]]), np.zeros((2, 2))
         stakes(hist, math.exp(epsilon), 0.0, 0.0, False, logs)
-        assert (hist * logs).sum() >= 0.97 * joint_growth(p, q, epsilon)
+        assert (hist * logs).sum() >= 0.96 * joint_growth(p, q, epsilon)
 
 
 def test_a_report_changes_no_earlier_bet_and_no_bet_of_its_own():

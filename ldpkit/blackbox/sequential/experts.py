@@ -166,11 +166,11 @@ def stakes(
             lean[i] += l * both
             for j in range(1, m + 1):
                 lean[who[b, j]] -= l * both / m
-    largest = 0.0
+    if total <= 0 or many.max() == 0:
+        return
+    largest = 1e-300
     for x in range(k):
         largest = max(largest, abs(lean[x]))
-    if largest <= 0:
-        return
     best, small = 0.0, 1.0
     for size in range(SIZES if delta > 0 else 1):
         for h in DRIFTS:

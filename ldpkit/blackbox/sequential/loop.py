@@ -240,7 +240,7 @@ class Run:
         audit, begun = self.audit, time.perf_counter()
         trials = audit.trials if trials is None else trials
         watched, before = not self.refuted, self.seconds
-        restarted = self.restarts - self.mechanism.restarts
+        restarted = self.restarts - getattr(self.mechanism, "restarts", 0)
         budget = trials * self.cycle
         recordings = self.mechanism if isinstance(self.mechanism, Recordings) else None
         if recordings:
@@ -256,7 +256,7 @@ class Run:
             while not self.stopped:
                 used = self._piece(budget - self.rounds, watched)
                 self.seconds = before + time.perf_counter() - begun
-                self.restarts = restarted + self.mechanism.restarts
+                self.restarts = restarted + getattr(self.mechanism, "restarts", 0)
                 if not used:
                     self.stopped = recordings.ending if recordings else "no more reports"
                     return

@@ -294,7 +294,7 @@ def result(run: "Run") -> SequentialResult:
         one_in=one_in(run),
         unseen=unseen(run),
         seconds=run.seconds,
-        digest=audit.mechanism.digest,
+        digest=getattr(audit.mechanism, "digest", ""),
         event=lead["event"],
         **_curved(run, most, lower),
         e_value=run.e_value,

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["clear", "one_in", "unseen", "weak"]
 
-SPENT = 4.0
+SPENT = 2.0
 """Nats that are lost before bets are on the right event: measured by planted leaks."""
+BOTH = 2  # inputs whose events are bet on together, at least
 UNSEEN = (
     "three or more entries together, time of reports, encrypted or compressed content, what a"
     " generator of known state gives away, and inputs more than one report ago"
@@ -47,7 +48,7 @@ def _wins(run: "Run", reports: float, hits: float) -> bool:
 def _refutes(run: "Run", reports: float, one_in: float) -> bool:
     """Return whether the audit refutes, with probability .9, a client that sends its input in the
     clear in one report of `one_in`."""
-    return _wins(run, reports, (math.sqrt(reports / one_in + 1) - 1) ** 2)
+    return _wins(run, reports, (math.sqrt(BOTH * reports / one_in + 1) - 1) ** 2)
 
 
 def _rarest(run: "Run", reports: int) -> int:
