@@ -11,13 +11,13 @@ from entry_clients import CLEAR, CORRECT, answer, rarely, shares
 
 from ldpkit import Client
 from ldpkit.blackbox import curve
+from ldpkit.blackbox.bets import SequentialAudit
+from ldpkit.blackbox.bets.bettor import Bettor
+from ldpkit.blackbox.bets.columns import read
+from ldpkit.blackbox.bets.experts import CAUTION, stakes
+from ldpkit.blackbox.bets.table import CLOSE, THIN, Table, are_close
+from ldpkit.blackbox.bets.wealth import Claims
 from ldpkit.blackbox.betting import joint_growth
-from ldpkit.blackbox.sequential import SequentialAudit
-from ldpkit.blackbox.sequential.bettor import Bettor
-from ldpkit.blackbox.sequential.columns import read
-from ldpkit.blackbox.sequential.experts import CAUTION, stakes
-from ldpkit.blackbox.sequential.table import CLOSE, THIN, Table, are_close
-from ldpkit.blackbox.sequential.wealth import Claims
 
 ALPHA = 0.01
 

@@ -90,19 +90,13 @@ def rows(reports: Iterable[Any]) -> list[Any]:
     return [list(row) for row in zip(*map(rows, parts))] if several else parts
 
 
-def parsed(text: str, twice: bool = False) -> Any:
+def parsed(text: str) -> Any:
     """Return the value of one JSON text without any loss.
-
-    Parameters
-    ----------
-    text : str
-    twice : bool
-        Whether an object may have a key several times. Later ones then get a longer name.
 
     Raises
     ------
     ValueError
-        If the text is not JSON, if an object has a key twice and may not, or if the text has more than 64
+        If the text is not JSON, if an object has a key twice, or if the text has more than 64
         levels.
     """
     if text.count("[") + text.count("{") > _DEEPEST:  # json's own limit depends on Python's version
@@ -110,7 +104,7 @@ def parsed(text: str, twice: bool = False) -> Any:
         levels = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in brackets)
         if max(levels, default=0) > _DEEPEST:
             raise ValueError(f"more than {_DEEPEST} levels")
-    return json.loads(text, object_pairs_hook=_longer if twice else _pairs)
+    return json.loads(text, object_pairs_hook=_pairs)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -118,15 +112,6 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if twice is not None:
         raise ValueError(f"key {twice!r} is given twice")
     return dict(pairs)
-
-
-def _longer(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        while name in found:
-            name += " again"
-        found[name] = value
-    return found
 
 
 def _at(where: str) -> str:

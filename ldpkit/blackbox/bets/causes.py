@@ -20,17 +20,7 @@ from ..clients import Client
 from ..clients.anything import plain, rows
 from ..clients.recordings import Recordings
 from .bettor import repeated
-from .removals import (
-    Change,
-    Path,
-    Removal,
-    changed,
-    dropped,
-    forms,
-    named,
-    orders,
-    places,
-)
+from .removals import Change, Path, Removal, changed, dropped, forms, named, orders, places
 
 if TYPE_CHECKING:
     from .loop import Run

@@ -21,7 +21,7 @@ import numpy as np
 from ... import checks
 from ...jit import kernel
 from ...types import Array
-from .records import INTEGER, ODD, REAL, Records, mix
+from .records import ODD, REAL, Records, mix
 
 __all__ = ["ABSENT", "BIT", "CLOSE", "DIFFER", "EDGE", "FIELDS", "LOOK", "PAIR", "PATH", "Table",
            "VALUE", "XOR", "are_close", "digit"]  # fmt: skip
@@ -338,7 +338,7 @@ class Table:
     ----------
     inputs : int
     size : int
-        Reports of a round, see `ldpkit.blackbox.sequential.loop`.
+        Reports of a round, see `ldpkit.blackbox.bets.loop`.
 
     Attributes
     ----------
@@ -473,7 +473,9 @@ class Table:
         """Return all arrays, as far as they are used."""
         n, m = self.used, int(self.state[2])
         rows = {f"rows.{name}": getattr(self.rows, name)[:n] for name in Rows._fields[1:]}
-        columns = {f"columns.{name}": getattr(self.columns, name)[:m] for name in Columns._fields[1:]}
+        columns = {
+            f"columns.{name}": getattr(self.columns, name)[:m] for name in Columns._fields[1:]
+        }
         return {"state": self.state, "totals": self.totals, "doors": self.doors, **rows, **columns}
 
     def restore(self, new: dict[str, Array], room: int, columns: int) -> None:

@@ -145,7 +145,9 @@ def places(sample: Sequence[Any], path: Path) -> list[Path]:
     found: dict[Path, None] = {}
     for x in map(_value, sample):
         for step in path:
-            inside = x.keys() if isinstance(x, dict) else range(len(x) if isinstance(x, list) else 0)
+            inside = (
+                x.keys() if isinstance(x, dict) else range(len(x) if isinstance(x, list) else 0)
+            )
             x = x[step] if step in inside else None
         for key in x if isinstance(x, dict) else range(len(x)) if isinstance(x, list) else ():
             found[(*path, key)] = None

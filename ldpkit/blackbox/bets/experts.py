@@ -30,7 +30,18 @@ from ...jit import kernel
 from ...types import Array
 from .table import EDGE, VALUE
 
-__all__ = ["CELLS", "EVENT", "GAPS", "RANK", "SCORE", "cells_of", "faces", "gains", "placed", "stakes"]
+__all__ = [
+    "CELLS",
+    "EVENT",
+    "GAPS",
+    "RANK",
+    "SCORE",
+    "cells_of",
+    "faces",
+    "gains",
+    "placed",
+    "stakes",
+]
 
 GAPS = np.array([0.0, 0.15, 0.35, 0.7, 1.2, 2.0, 3.5])
 """A scored report lies in a cell by how far its largest score is above its smallest one."""
@@ -89,16 +100,16 @@ def _promise(
         both, g = n[i] + w, grown / m
         r = max(n[i] - caution * math.sqrt(n[i] * w / both + 0.25), 0.0)
         lost = both - r
-        l = min((r - lost * g) / (g * both), MOST / g)
+        stake = min((r - lost * g) / (g * both), MOST / g)
         for _ in range(SIZES if delta > 0 else 1):
-            if l <= 0:
+            if stake <= 0:
                 break
-            new = r * math.log1p(l) + lost * math.log1p(-l * g)
+            new = r * math.log1p(stake) + lost * math.log1p(-stake * g)
             if delta > 0:
-                new -= total * math.log1p(l * delta / k)
+                new -= total * math.log1p(stake * delta / k)
             if new > best:
                 best, many = new, m
-            l /= SMALLER
+            stake /= SMALLER
     return best, many
 
 
@@ -139,7 +150,11 @@ def stakes(
 ) -> None:
     """Set the logarithms of the factors (cells, k) of an expert whose cells have counts `hist`."""
     cells, k = hist.shape
-    n, who, many = np.zeros((cells, k)), np.zeros((cells, k + 1), np.int64), np.zeros(cells, np.int64)
+    n, who, many = (
+        np.zeros((cells, k)),
+        np.zeros((cells, k + 1), np.int64),
+        np.zeros(cells, np.int64),
+    )
     r, lost, lean = np.zeros(cells), np.zeros(cells), np.zeros(k)
     most, tried, total = np.zeros((k, k)), np.zeros(cells), 0.0
     for b in range(cells):
@@ -162,24 +177,24 @@ def stakes(
             both = n[b, i] + w
             r[b] = max(n[b, i] - caution * math.sqrt(n[b, i] * w / both + 0.25), 0.0)
             lost[b] = both - r[b]
-            l = min((r[b] - lost[b] * grown / m) / (grown / m * both), MOST * m / grown)
-            lean[i] += l * both
+            stake = min((r[b] - lost[b] * grown / m) / (grown / m * both), MOST * m / grown)
+            lean[i] += stake * both
             for j in range(1, m + 1):
-                lean[who[b, j]] -= l * both / m
+                lean[who[b, j]] -= stake * both / m
     if total <= 0 or many.max() == 0:
         return
     largest = 1e-300
     for x in range(k):
         largest = max(largest, abs(lean[x]))
     best, small = 0.0, 1.0
-    for size in range(SIZES if delta > 0 else 1):
+    for _ in range(SIZES if delta > 0 else 1):
         for h in DRIFTS:
             won, sums = 0.0, 0.0
             for i in range(k):
                 for j in range(k):
                     most[i, j] = 0.0
             for b in range(cells):
-                m, i, l = many[b], who[b, 0], 0.0
+                m, i, stake = many[b], who[b, 0], 0.0
                 g = grown / max(m, 1)
                 if m > 0:
                     mean, least, w = 0.0, 1.0, 0.0
@@ -187,21 +202,23 @@ def stakes(
                         a = 1 - h * lean[who[b, j]] / largest
                         mean, least, w = mean + a / m, min(least, a), w + n[b, who[b, j]]
                     own = 1 - h * lean[i] / largest
-                    l = (r[b] * mean - lost[b] * g * own) / (g * (r[b] + lost[b]))
-                    l = max(min(l * small, MOST * least / g), 0.0)
+                    stake = (r[b] * mean - lost[b] * g * own) / (g * (r[b] + lost[b]))
+                    stake = max(min(stake * small, MOST * least / g), 0.0)
                     if delta > 0:  # a stake that delta makes too dear wins nothing
-                        gain = r[b] * math.log1p(l) + lost[b] * math.log1p(-min(l * g, MOST))
-                        if gain <= total * math.log1p(l * delta / k):
-                            l = 0.0
-                tried[b] = l
+                        gain = r[b] * math.log1p(stake) + lost[b] * math.log1p(
+                            -min(stake * g, MOST)
+                        )
+                        if gain <= total * math.log1p(stake * delta / k):
+                            stake = 0.0
+                tried[b] = stake
                 for at in range(k):
                     x = who[b, at] if m > 0 else at
                     a, weight = 1 - h * lean[x] / largest, n[b, x]
-                    if l > 0 and at == 0:
-                        a, weight = a + l, r[b]
-                    elif l > 0 and at <= m:
-                        a, weight = a - l * g, lost[b] * (n[b, x] / w if w > 0 else 1.0 / m)
-                        most[i, x] = max(most[i, x], l / m)
+                    if stake > 0 and at == 0:
+                        a, weight = a + stake, r[b]
+                    elif stake > 0 and at <= m:
+                        a, weight = a - stake * g, lost[b] * (n[b, x] / w if w > 0 else 1.0 / m)
+                        most[i, x] = max(most[i, x], stake / m)
                     if weight > 0 and a != 1:
                         won += weight * math.log(a)
             for i in range(k):
@@ -212,12 +229,12 @@ def stakes(
             if won > best:
                 best = won
                 for b in range(cells):
-                    m, l = many[b], tried[b]
+                    m, stake = many[b], tried[b]
                     for at in range(k):
                         x = who[b, at] if m > 0 else at
                         a = 1 - h * lean[x] / largest
-                        if l > 0 and at <= m:
-                            a += l if at == 0 else -l * grown / m
+                        if stake > 0 and at <= m:
+                            a += stake if at == 0 else -stake * grown / m
                         out[b, x] = math.log(a) - divisor
         small /= SMALLER
 
@@ -285,7 +302,7 @@ def placed(
         c = a
         while c < b:  # runs: all values, all thresholds, or one other token
             kind, d = kinds[order[c]], c + 1
-            while d < b and kinds[order[d]] == kind and (kind == VALUE or kind == EDGE):
+            while d < b and kinds[order[d]] == kind and kind in (VALUE, EDGE):
                 d += 1
             up, z, dof = parents[order[c]], 0.0, (d - c) * (k - 1)
             every = counts[up].sum()

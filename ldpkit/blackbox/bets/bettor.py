@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import checks
 from ...types import Array
-from .experts import CAUTION, EVENT, CELLS, GAPS, RANK, SCORE, cells_of, faces, gains, placed
+from .experts import CAUTION, CELLS, EVENT, GAPS, RANK, SCORE, cells_of, faces, gains, placed
 from .kept import packed, unpacked
 from .records import Records
 from .table import ABSENT, EDGE, FIELDS, LOOK, PAIR, VALUE, Table
@@ -37,8 +37,10 @@ IDLE = 0.1
 """Share of the wealth that is never bet."""
 _WAYS = np.repeat([EVENT, RANK, SCORE], [len(EVENTS), len(RANKS), len(SUMS) + len(PLACES) + 1])
 _LEARNERS = _WAYS.size
-_KEPT = ("hist", "played", "sides", "leaders", "buffer", "stops", "asked", "places", "weights", "bias",
-         "tally", "wholes", "alike")  # fmt: skip
+_KEPT = (
+    "hist", "played", "sides", "leaders", "buffer", "stops", "asked", "places", "weights", "bias",
+    "tally", "wholes", "alike",
+)  # fmt: skip
 _SIMPLE = 1e-6  # nats: of events that promise the same, a value is named
 _LARGEST_COUNT = 1e15  # no audit has so many reports
 
@@ -267,7 +269,7 @@ class Bettor:
             for s, w in zip(some.tolist(), each - each.mean(axis=1, keepdims=True)):
                 row(s)[e] += w
             e += 1
-        for least, w in zip(PLACES, self._weighed(parents, counts)):
+        for w in self._weighed(parents, counts):
             for s in np.flatnonzero(w.any(axis=1)).tolist():
                 row(s)[e] += w[s]
             e += 1
@@ -332,7 +334,6 @@ class Bettor:
             rows, ends = table.take(records, sides, close)
             self._count(rows, ends, given, sides)
 
-
     # --- to be continued --------------------------------------------------------------------------
 
     def _arrays(self) -> dict[str, Array]:
@@ -375,7 +376,9 @@ class Bettor:
         sound = (
             0 <= self.rounds <= self.taken or not self.learns,
             (self.buffer >= 0).all() and (self.buffer < n).all(),
-            (self.places >= 0).all() and (self.places < rows).all() and self.places.size <= max(n, 1),
+            (self.places >= 0).all()
+            and (self.places < rows).all()
+            and self.places.size <= max(n, 1),
             (self.played >= 0).all() and (self.played < self.hist.shape[1]).all(),
             (self.sides >= 0).all() and (self.sides < self.k).all(),
             (np.diff(self.stops, prepend=0) >= 0).all() and self.stops.size == self.asked.size,

@@ -63,7 +63,7 @@ class Pristine:
         owner = getattr(function, "__self__", None if inspect.isroutine(function) else function)
         if owner is not None and hasattr(owner, "__dict__"):
             self._hold(owner.__dict__)
-            function = getattr(function, "__func__", getattr(type(owner), "__call__", None))
+            function = getattr(function, "__func__", vars(type(owner)).get("__call__"))
         code = getattr(function, "__code__", None)
         if code is None:
             return

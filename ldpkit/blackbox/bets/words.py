@@ -1,11 +1,9 @@
 """Events of a bettor in words, with their counts."""
 
 import math
-from typing import Any
 
 import numpy as np
 
-from ...types import Array
 from .bettor import EVENTS, Bettor
 from .columns import read
 from .events import Entry
@@ -42,7 +40,7 @@ def counted(bettor: Bettor, row: int, kind: int) -> tuple[list[int], int]:
     hits = counts[row]
     if kind >= ABSENT:
         hits = (counts[parent] if parent >= 0 else totals) - hits
-    if BIT <= kind % ABSENT and parent >= 0:
+    if kind % ABSENT >= BIT and parent >= 0:
         totals = counts[parent]
     i = int(np.argmax(hits / np.maximum(totals, 1)))
     first, second = int(totals[i]), int(totals.sum() - totals[i])
