@@ -2,13 +2,14 @@
 
 import itertools
 import json
-import shutil
 import subprocess
+from pathlib import Path
 
 import games
 import kv_drawings
 import numpy as np
 import pandas as pd
+import playwright
 import pytest
 import sgd_pages
 import symbols
@@ -174,9 +175,6 @@ def test_odds_of_the_privacy_game_are_those_of_all_reports():
         )
 
 
-@pytest.mark.skipif(
-    shutil.which("node") is None, reason="node, which runs the page's script here, is not installed"
-)
 def test_the_script_of_the_game_has_the_same_odds_and_its_reports_reach_them():
     """20,000 rounds of each game with the script's own draws, six standard errors: false alarm below 1e-8."""
     script = f"""
@@ -194,8 +192,9 @@ def test_the_script_of_the_game_has_the_same_odds_and_its_reports_reach_them():
       found[name] = [game.odds(1), right / 20000];
     }}
     console.log(JSON.stringify(found));"""
+    node = Path(playwright.__file__).with_name("driver") / "node"
     answer = json.loads(
-        subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True).stdout
+        subprocess.run([node, "-e", script], capture_output=True, text=True, check=True).stdout
     )
     for name, (stated, share) in answer.items():
         wanted = games.odds(GRR(4, 1.0))[name]
