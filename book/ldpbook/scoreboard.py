@@ -117,11 +117,14 @@ def page(root: Path, path: Path) -> str:
         parts.append("Nothing was compared with a paper: the papers' numbers belong to the papers' scale, `make book`.")
     for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
         ours = board[board["item"].isin(group["item"])]
-        parts += [f"## {figures.PAPERS[paper]}", f"{len(group)} items, {len(ours):,} comparisons{_counted(ours)}."]
-        parts += [_item(root, item, board[board["item"] == item.item]) for item in group.itertuples()]
+        compared = group["item"].map(lambda item: states.of_items(root, [item]).parts != [states.NOTHING])
+        others = ", ".join(f"[{figures.short(item.item)}](/book/{item.page}.ipynb)" for item in group[~compared].itertuples())
+        none = f" Nothing to compare: {others}." if others else ""
+        parts += [f"## {figures.PAPERS[paper]}", f"{len(group)} items, {len(ours):,} comparisons{_counted(ours)}.{none}"]
+        parts += [_item(root, item, board[board["item"] == item.item]) for item in group[compared].itertuples()]
     crossed = [(how, kind, _counted(rows).removeprefix("; ")) for (how, kind), rows in board.groupby(["how", "kind"])]
     table = figures.listed((4, 4, 7), ("how", "compared with", "verdicts"), crossed)
-    parts += ["## By how and kind", f"````{{dropdown}} How many of each, and how they ended\n\n{table}\n\n````"]
+    parts.append(f"````{{dropdown}} How many of each how and kind, and how they ended\n\n{table}\n\n````")
     return "\n\n".join(parts)
 
 

@@ -21,6 +21,8 @@ from .paper_values import CURVE, PRINTED, SIGN, WORDS
 _VERBS = {PRINTED: "print", CURVE: "draw", WORDS: "state"}
 _COUNTED = re.compile(r"^[\d,]+ of [\d,]+ \w+ \w+")
 _CITED = re.compile(r" \[([a-z-]+-\d+)\]")
+NOTHING = "nothing to compare with"
+"""The state of a figure without numbers and statements."""
 
 
 class Difference(NamedTuple):
@@ -59,7 +61,7 @@ class State(NamedTuple):
     @property
     def parts(self) -> list[str]:
         """The parts of the state that there are, at least one."""
-        return [part for part in (self.numbers, self.statements, self.mark) if part] or ["nothing to compare with"]
+        return [part for part in (self.numbers, self.statements, self.mark) if part] or [NOTHING]
 
     def __str__(self) -> str:
         return "; ".join(self.parts)
@@ -92,7 +94,7 @@ def against_exact(rows: pd.DataFrame) -> str:
     if parts:
         return ", and ".join(parts)
     closed = int((rows["how"] == "closed form").sum()) if "how" in rows else 0
-    return f"{closed:,} values computed from closed forms" if closed else "nothing to compare with"
+    return f"{closed:,} values computed from closed forms" if closed else NOTHING
 
 
 def numbers(rows: pd.DataFrame) -> str:
