@@ -105,8 +105,7 @@ def test_the_pages_show_every_line_and_its_place():
     assert shown.count("\n* - ") == len(PAPERS["rad"]) + 1
     assert '<span id="theorem-5-3"></span>**Theorem 5.3**' in shown
     assert (
-        "([erratum](/book/errata.md#rad-5))" in shown
-        and "{py:obj}`~ldpkit.attacks.reconstruct.rad_exact`" in shown
+        "([erratum](rad-5))" in shown and "{py:obj}`~ldpkit.attacks.reconstruct.rad_exact`" in shown
     )
     assert "{py:obj}`~ldpkit.auditors.rad.calibrate`" in shown  # where the reference has it
     assert "test: *no deterministic attack beats algorithm 1 and it is attained*" in shown
