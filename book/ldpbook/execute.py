@@ -23,6 +23,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
@@ -74,6 +75,14 @@ class Project:
     def pages(self) -> list[str]:
         """Return all pages of the contents, in their order."""
         return re.findall(r"\b(?:root|file): *([\w/-]+)", (self.root / "_toc.yml").read_text())
+
+    def contents(self) -> Iterator[tuple[str, str, str]]:
+        """Yield each page of a part of the contents, its title there, and the chapter or the part that it belongs to."""
+        for part in yaml.safe_load((self.root / "_toc.yml").read_text(encoding="utf-8"))["parts"]:
+            for chapter in part["chapters"]:
+                above = chapter.get("title", part["caption"])
+                yield chapter["file"], "", above
+                yield from ((entry["file"], entry.get("title", ""), above) for entry in chapter.get("sections", ()))
 
     def source(self, page: str) -> Path:
         return self.root / f"{page}.ipynb"

@@ -55,7 +55,7 @@ _LOADED = {
     "data-quiz=": ("quiz.js",),
     "data-game=": ("game.js",),
     "data-board": ("board.css", "board.data.js", "board.js"),
-    'class="(answer docutils|evidence|gallery|drawn)"': ("reading.css", "reading.js"),
+    'class="(answer docutils|evidence|gallery|gallery papers|drawn)"': ("reading.css", "reading.js"),
     "data-explorer=": ("explore.css",),
 }
 """Styles and scripts of the pages whose HTML has a part."""
@@ -116,6 +116,7 @@ GENERATED: dict[str, Callable[[execute.Project], str]] = {
     "claims": lambda project: claims.page(project.root),
     "kills": trust,
     "gallery": page_layout.gallery,
+    "bars": page_layout.bars,
     "acronyms": lambda _: wording.glossary(wording.table()),
     "words": lambda _: wording.glossary(wording.table("words")),
     "execution": execution,
@@ -135,7 +136,7 @@ def _fill(app: Sphinx, docname: str, source: list[str]) -> None:
         copy = project.executed(docname)
         source[0] = copy.read_text(encoding="utf-8") if copy.exists() else source[0]
         return
-    if docname == errata.PAGE:
+    if docname.startswith(f"{errata.FOLDER}/"):
         source[0] = errata.linked(project.root, source[0])
     for name, part in GENERATED.items():
         mark = f"<!-- {name} -->"

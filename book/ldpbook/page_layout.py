@@ -48,6 +48,9 @@ SHADES = {
     "none": "neither: undecided, other data, or nothing to compare it with",
 }
 """Parts of a bar in their order, each with its meaning."""
+SIGNS = {"agree": "✓", "differ": "≠", "wrong": "✗", "none": "–"}
+MEANINGS = {"agree": "all agree", "differ": "some differ, explained", "wrong": "one differs", "none": "nothing to compare"}
+"""The signs of the overview, and what they mean."""
 _GROUP = r'\n( *)<g id="{}_\d+">(.*?)\n\1</g>'
 _PATH = re.compile(r'<path d="([^"]+)"')
 _TEXT = re.compile(
@@ -225,12 +228,51 @@ def question(project: Project, page: str, item: str) -> str:
     return ""
 
 
+def overview(project: Project) -> str:
+    """Return a table of HTML with a row for each paper: all its figures and tables with their numbers, statements and conclusions."""
+    items, board, rows = figures.items(project.root), figures.board(project.root), []
+    for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
+        cells = []
+        for row in group.itertuples():
+            found, n = states.of_items(project.root, [row.item]), figures.counted(board[board["item"] == row.item])
+            signs = (
+                "differ" if n["differ"] else "agree" if n["printed"] + n["code"] else "none",
+                "differ" if any(each.fails for each in found.differences) else "agree" if found.statements else "none",
+                "wrong" if any(each.conclusion for each in found.differences) else "agree" if found.statements else "none",
+            )
+            told = html.escape(f"{figures.short(row.item)}: {found}")
+            drawn = "".join(f'<i class="{sign}">{SIGNS[sign]}</i>' for sign in signs)
+            name = figures.short(row.item).replace("Figure ", "").replace("Table ", "T")
+            there = f' href="{row.page}.html"' if project.source(f"book/{row.page}").exists() else ""
+            cells.append(f'<li><a{there} title="{told}" aria-label="{told}"><b>{name}</b>{drawn}</a></li>')
+        link = f'<a href="{paper}/index.html">{figures.PAPERS[paper]}</a>'
+        rows.append(f'<tr><th scope="row">{link}</th><td><ul>{"".join(cells)}</ul></td></tr>')
+    head = '<tr><th scope="col">paper</th><th scope="col">figures and tables (T): numbers, statements, conclusions</th></tr>'
+    return f'<table class="verdicts"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
+
+
+def bars(project: Project) -> str:
+    """Return as HTML how the numbers and statements of all papers fared, in one sentence, and one bar for each paper."""
+    board = figures.board(project.root)
+    paper = board["item"].str.split("/").str[0]
+    lines = [
+        f'<li><a href="{name}/index.html">{title}</a>{bar(board[paper == name])}<small>{states.of_papers(project.root, [name]).html}.</small></li>'
+        for name, title in figures.PAPERS.items()
+    ]
+    told = states.of_papers(project.root, figures.PAPERS).html
+    return f'```{{raw}} html\n<p>{told}.</p><ul class="gallery papers">{"".join(lines)}</ul>\n```'
+
+
 def gallery(project: Project) -> str:
-    """Return the gallery as HTML, with one list for each paper."""
+    """Return the overview of all figures and tables, and the gallery as HTML, with one list for each paper."""
     items, board = figures.items(project.root), figures.board(project.root)
     key = "".join(f'<span><i class="{name}"></i> {text}</span>' for name, text in SHADES.items())
     key += '<span><b>a conclusion differs</b>: see <a href="claims.html">claims</a> and <a href="errata.html">errata</a></span>'
-    parts = [f'<p class="gallery-key">{states.of_papers(project.root, figures.PAPERS).html}. {key}</p>']
+    told = " ".join(f'<span><i class="{name}">{SIGNS[name]}</i> {text}</span>' for name, text in MEANINGS.items())
+    parts = [
+        f'{overview(project)}<p class="verdicts-key">Three signs for each, in this order: its numbers, its statements, its conclusions. {told}</p>'
+    ]
+    parts.append(f'<p class="gallery-key">{states.of_papers(project.root, figures.PAPERS).html}. {key}</p>')
     for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
         asked: set[str] = set()
         told = f'<p class="gallery-key">{states.of_papers(project.root, [paper]).html}.</p>'

@@ -112,7 +112,6 @@ def small_book(root: Path, workers: int = 2) -> Path:
     (root / "data" / "items.csv").write_text("item,title,page\np/fig1,One,two\n")
     (book / "course").mkdir()
     (book / "course" / "map.yml").write_text("{}\n")  # no page needs another one
-    (book / "errata.md").write_text("# Errata\n")
     (book / "scales").mkdir()
     (book / "scales" / "smoke.yml").write_text('"*": {cells: 4}\n')
     (book / "helper.py").write_text(HELPER)
