@@ -111,10 +111,21 @@ def trust(project: execute.Project) -> str:
     )
 
 
+def stakes(project: execute.Project) -> str:
+    """Return how many of the released clients violate their claim, as the end of a sentence; nothing before their table is made."""
+    path = project.build / "released.csv"
+    if not path.exists():
+        return ""
+    verdicts = pd.read_csv(path)["verdict"]
+    return f": [{verdicts.str.startswith('violates').sum()} of {len(verdicts)} clients](released/index) do"
+
+
 GENERATED: dict[str, Callable[[execute.Project], str]] = {
     "scoreboard": lambda project: scoreboard.page(project.root, project.root / "_build" / "scoreboard.csv"),
     "claims": lambda project: claims.page(project.root),
     "kills": trust,
+    "overview": page_layout.overview,
+    "stakes": stakes,
     "gallery": page_layout.gallery,
     "bars": page_layout.bars,
     "acronyms": lambda _: wording.glossary(wording.table()),

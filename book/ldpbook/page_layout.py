@@ -248,7 +248,10 @@ def overview(project: Project) -> str:
         link = f'<a href="{paper}/index.html">{figures.PAPERS[paper]}</a>'
         rows.append(f'<tr><th scope="row">{link}</th><td><ul>{"".join(cells)}</ul></td></tr>')
     head = '<tr><th scope="col">paper</th><th scope="col">figures and tables (T): numbers, statements, conclusions</th></tr>'
-    return f'<table class="verdicts"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
+    told = " ".join(f'<span><i class="{name}">{SIGNS[name]}</i> {text}</span>' for name, text in MEANINGS.items())
+    key = f'<p class="verdicts-key">Three signs for each, in this order: its numbers, its statements, its conclusions. {told}</p>'
+    table = f'<table class="verdicts"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
+    return f"```{{raw}} html\n{table}{key}\n```"
 
 
 def bars(project: Project) -> str:
@@ -256,7 +259,7 @@ def bars(project: Project) -> str:
     board = figures.board(project.root)
     paper = board["item"].str.split("/").str[0]
     lines = [
-        f'<li><a href="{name}/index.html">{title}</a>{bar(board[paper == name])}<small>{states.of_papers(project.root, [name]).html}.</small></li>'
+        f'<li><a href="{name}/index.html">{title}</a>{bar(board[paper == name])}<small>{states.of_papers(project.root, [name]).brief}</small></li>'
         for name, title in figures.PAPERS.items()
     ]
     told = states.of_papers(project.root, figures.PAPERS).html
@@ -264,15 +267,11 @@ def bars(project: Project) -> str:
 
 
 def gallery(project: Project) -> str:
-    """Return the overview of all figures and tables, and the gallery as HTML, with one list for each paper."""
+    """Return the gallery as HTML, with one list for each paper."""
     items, board = figures.items(project.root), figures.board(project.root)
     key = "".join(f'<span><i class="{name}"></i> {text}</span>' for name, text in SHADES.items())
     key += '<span><b>a conclusion differs</b>: see <a href="claims.html">claims</a> and <a href="errata.html">errata</a></span>'
-    told = " ".join(f'<span><i class="{name}">{SIGNS[name]}</i> {text}</span>' for name, text in MEANINGS.items())
-    parts = [
-        f'{overview(project)}<p class="verdicts-key">Three signs for each, in this order: its numbers, its statements, its conclusions. {told}</p>'
-    ]
-    parts.append(f'<p class="gallery-key">{states.of_papers(project.root, figures.PAPERS).html}. {key}</p>')
+    parts = [f'<p class="gallery-key">{states.of_papers(project.root, figures.PAPERS).html}. {key}</p>']
     for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
         asked: set[str] = set()
         told = f'<p class="gallery-key">{states.of_papers(project.root, [paper]).html}.</p>'

@@ -71,6 +71,12 @@ class State(NamedTuple):
         return "; ".join(self.parts)
 
     @property
+    def brief(self) -> str:
+        """The counts alone and whether a conclusion differs, as HTML."""
+        counted = (_COUNTED.match(part) for part in self.parts)
+        return "; ".join(part if found is None else found[0] for part, found in zip(self.parts, counted, strict=True))
+
+    @property
     def html(self) -> str:
         """The state as HTML, in which counts and a changed conclusion stand out."""
         parts = [re.sub(_COUNTED, r"<strong>\g<0></strong>", html.escape(part, quote=False)) for part in self.parts]
