@@ -75,15 +75,17 @@ def bar(rows: pd.DataFrame) -> str:
     return f'<span class="bar" aria-hidden="true">{shades}</span>'
 
 
-def status(rows: pd.DataFrame, found: states.State, differs: str, to: Callable[[str], str]) -> str:
+def status(rows: pd.DataFrame, found: states.State, notes: Json, to: Callable[[str], str]) -> str:
     """Return the line below the answer: numbers, statements, and what differs, with the reason; what is not the gravest is folded."""
     told = [each.html(to) for each in found.differences]
     if n := figures.counted(rows)["differ"]:
-        because = f", because {html.escape(differs, quote=False)}" if differs else ""
+        because = f", because {html.escape(notes['differs'], quote=False)}" if "differs" in notes else ""
         told.append(f"{n:,} number{'s differ' if n > 1 else ' differs'}{because}.")
     line = f'{bar(rows)}<span class="state">{found.html}</span>'
     line += f"{':' if found.differences else '.'} {told[0]}" if told else "."
     line += f' <a href="#{EVIDENCE}">Evidence</a>'
+    if point := notes.get("explore"):
+        line += f' · <a href="{to("book/explore/" + point.partition(":")[0])}#{html.escape(point)}">Move a point yourself</a>'
     more = "".join(f"<li>{each}</li>" for each in told[1:])
     return f"{line} <details><summary>{len(told) - 1} more</summary><ul>{more}</ul></details>" if more else line
 
@@ -119,7 +121,7 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     if section:
         rows, found = states.compared(project, page), states.of_page(project, page)
         to = functools.partial(app.builder.get_relative_uri, page)
-        line = status(rows, found, figures.notes(project.root, page).get("differs", ""), to)
+        line = status(rows, found, figures.notes(project.root, page), to)
         line = "Your variant is not compared with the paper." if variant else line
         top.insert(top.index(answer) + 1, provenance.raw(f'<div class="page-status">{line}</div>'))
         told = "What this run computed" if variant else html.escape(str(found), quote=False)

@@ -72,7 +72,7 @@ class State(NamedTuple):
 
     @property
     def brief(self) -> str:
-        """The counts alone and whether a conclusion differs, as HTML."""
+        """The counts alone, and whether a conclusion differs."""
         counted = (_COUNTED.match(part) for part in self.parts)
         return "; ".join(part if found is None else found[0] for part, found in zip(self.parts, counted, strict=True))
 

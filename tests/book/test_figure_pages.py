@@ -158,7 +158,12 @@ def test_the_line_has_numbers_statements_and_which_one_differs_and_why(tmp_path)
         "claim-rad-d",
         "rad-2",
     ]
-    line = page_layout.status(ROWS, found, "a & b", lambda page: f"../{page}.html")
+    line = page_layout.status(
+        ROWS,
+        found,
+        {"differs": "a & b", "explore": "audit:k=2&x=1"},
+        lambda page: f"../{page}.html",
+    )
     seen, folded = re.sub(r"<(?!/?a|/?b|/?strong)[^>]*>", "", line).split("4 more")
     assert "<strong>1 of 4 statements hold</strong>; <b>conclusions differ</b>: “<a " in seen
     assert (

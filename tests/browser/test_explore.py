@@ -5,6 +5,7 @@ import random
 import re
 
 import pytest
+import yaml
 
 from browser.conftest import HTML, ROOT, serious
 from browser.steps import drawn, opened, said
@@ -162,6 +163,24 @@ def test_the_plot_is_seen_beside_the_controls_and_before_anything_is_pressed(pag
     opened(page, f"{site}/book/explore/{name}.html")
     box = page.locator(".ex-verdict" if name == "own" else ".ex-plot").first.bounding_box()
     assert box["y"] + box["height"] / 2 <= 844
+
+
+def test_figures_link_to_explorers_at_a_point_that_exists(page, site):
+    notes = yaml.safe_load((ROOT / "book" / "figures.yml").read_text())
+    points = {name: said["explore"] for name, said in notes.items() if "explore" in said}
+    for name, point in points.items():
+        page.goto(f"{site}/book/{name}.html", wait_until="domcontentloaded")
+        page.locator(".page-status").get_by_role("link", name="Move a point yourself").click()
+        page.wait_for_selector(".explorer[data-state=ready]")
+        assert page.url.endswith(f"#{point}") and not page.locator(".ex-problem").is_visible(), name
+        for key, value in re.findall(r"(\w+)=([^&]+)", point):
+            shown = page.locator(f"#{point.partition(':')[0]}-{key}")
+            assert shown.evaluate("e => e.type === 'checkbox' ? e.checked : true"), (
+                name,
+                key,
+                value,
+            )
+    assert len(points) > 15
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
