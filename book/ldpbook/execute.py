@@ -78,7 +78,8 @@ class Project:
 
     def contents(self) -> Iterator[tuple[str, str, str]]:
         """Yield each page of a part of the contents, its title there, and the chapter or the part that it belongs to."""
-        for part in yaml.safe_load((self.root / "_toc.yml").read_text(encoding="utf-8"))["parts"]:
+        contents = yaml.safe_load((self.root / "_toc.yml").read_text(encoding="utf-8"))
+        for part in contents.get("parts", ()):
             for chapter in part["chapters"]:
                 above = chapter.get("title", part["caption"])
                 yield chapter["file"], "", above
