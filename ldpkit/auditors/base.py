@@ -14,10 +14,18 @@ from ..rng import derive
 from ..types import Pair, Row, Word
 from .result import AuditResult
 
-__all__ = ["ALPHA", "Auditor", "PairAudit", "from_names", "makeable"]
+__all__ = ["ALPHA", "Alpha", "Auditor", "PairAudit", "Seed", "from_names", "makeable"]
 
 ALPHA = 0.01
 """Significance of every audit unless another one is given."""
+
+Alpha = Annotated[
+    float, lambda _, alpha: stats.significance(alpha), "Significance, in [1e-100, 1)."
+]
+"""The significance of an audit, as the type of a field."""
+
+Seed = Annotated[int, "Seed of all random numbers, non-negative."]
+"""The seed of an audit, as the type of an argument."""
 
 _WIDEST = 2**26  # coordinates of a real report
 
@@ -30,8 +38,12 @@ class Auditor(checks.Checked, ABC):
     """
 
     _: KW_ONLY
-    trials: Annotated[int, checks.rule(checks.integer, 1, 10**12)] = 10**6
-    alpha: Annotated[float, lambda _, alpha: stats.significance(alpha)] = ALPHA
+    trials: Annotated[
+        int,
+        checks.rule(checks.integer, 1, 10**12),
+        "Reports per input, at least 1 (the paper uses 10^6).",
+    ] = 10**6
+    alpha: Alpha = ALPHA
 
     target: ClassVar[Callable[..., Any]]
     """Of audits with a field `mechanism`: return the mechanism of a name with these parameters."""
@@ -111,7 +123,10 @@ class PairAudit(Auditor):
     attack: Any = "guess"
     _: KW_ONLY
     delta: Annotated[float | None, checks.rule(checks.real, 0, 1, closed="[)")] = None
-    faithful: checks.Flag = False
+    faithful: Annotated[
+        checks.Flag,
+        "Make every report in full, instead of sampling the counts from their exact distribution.",
+    ] = False
     pair: Pair | None = None
     both: checks.Flag = True
 

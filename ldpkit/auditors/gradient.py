@@ -18,6 +18,7 @@ import numpy as np
 from .. import checks, stats
 from ..attacks.gradient import RULES, Pairs, named
 from ..mechanisms import GRADIENT
+from ..mechanisms.base import Epsilon
 from ..mechanisms.gradient import GradientMechanism
 from ..progress import Progress
 from ..rng import generator
@@ -31,6 +32,18 @@ __all__ = [
     "epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled", "lower_sides"
 ]
 # fmt: on
+
+Trials = Annotated[
+    int,
+    checks.rule(checks.integer, 1, 10**9 // 2),
+    "Reports of each gradient, at least 1 (the paper makes 1000 of both together, with a coin for"
+    " each).",
+]
+Faithful = Annotated[
+    checks.Flag,
+    "Make every report in full, in d dimensions, instead of sampling the counts at the exact error"
+    " rates.",
+]
 
 _CELLS = 2**21  # coordinates held in memory at once when real reports are made
 
@@ -174,8 +187,8 @@ class ErrorsAudit(Auditor):
     """Base of the audits by the error rates of a rule."""
 
     _: KW_ONLY
-    trials: Annotated[int, checks.rule(checks.integer, 1, 10**9 // 2)] = 500
-    faithful: checks.Flag = False
+    trials: Trials = 500
+    faithful: Faithful = False
 
     def judged(
         self,
@@ -281,17 +294,22 @@ class GradientAudit(ErrorsAudit):
     @classmethod
     def of(  # type: ignore[override]  # it also takes the parameters of an adversary
         cls,
-        adversary: str,
-        epsilon: float,
-        mechanism: str = "LDP-SGD",
-        attack: str = "cosine",
-        dimension: int | None = None,
-        norm: float = 1.0,
-        clip: float = 1.0,
-        pairs: str | None = None,
-        trials: int = 500,
-        alpha: float = ALPHA,
-        faithful: bool = False,
+        adversary: Annotated[str, "Adversary who crafts the gradients."],
+        epsilon: Annotated[Epsilon, "Budget of one report, in [1e-6, 30]."],
+        mechanism: Annotated[str, "Randomiser of gradients."] = "LDP-SGD",
+        attack: Annotated[str, "The paper's rule, or the likelihood-ratio event."] = "cosine",
+        dimension: Annotated[
+            int | None,
+            "Dimension of the dummy gradient (by default 4810, the parameters of a small network).",
+        ] = None,
+        norm: Annotated[float, "Norm of the dummy gradient."] = 1.0,
+        clip: Annotated[float, "Clipping norm."] = 1.0,
+        pairs: Annotated[
+            str | None, "File of the adversary file, an archive of NumPy (.npz)."
+        ] = None,
+        trials: Trials = 500,
+        alpha: Annotated[float, "Significance, in [1e-100, 1/4]."] = ALPHA,
+        faithful: Faithful = False,
     ) -> Self:
         """Return the audit of a randomiser given by name with an adversary given by name.
 

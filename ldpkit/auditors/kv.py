@@ -259,7 +259,10 @@ class KVAudit(Compared):
     attack: str = "hkv"
     _: KW_ONLY
     pairs: Sequence[Held] | None = None
-    ownership: checks.Share = 0.5
+    ownership: Annotated[
+        checks.Share,
+        "Probability that a user really holds the pair, in [0, 1] (the paper uses 1/2).",
+    ] = 0.5
     positions: Sequence[int] | None = None
     squads: Sequence[float] = (-1.0, -0.5)
     scaling: Annotated[str, checks.rule(checks.one_of, ("released", "exact"))] = "released"

@@ -39,7 +39,7 @@ __all__ = [
 ]
 # fmt: on
 
-Records = Annotated[int, checks.rule(checks.integer, 2)]
+Records = Annotated[int, checks.rule(checks.integer, 2), "Number of records, at least 2."]
 
 PROTOCOLS: dict[str, type[GRR | FloorSS | OUE]] = {"GRR": GRR, "SS": FloorSS, "OUE": OUE}
 """The paper's protocols by name. Its SS rounds the subset size down."""
@@ -379,13 +379,25 @@ def _round_noise(risk: float, relative: float, m: int, knowledge: str) -> tuple[
 
 @checks.checked
 def calibrate(
-    mechanism: Annotated[str, checks.rule(checks.one_of, CALIBRATED)],
-    risk: float,
-    m: Records,
+    mechanism: Annotated[
+        str, checks.rule(checks.one_of, CALIBRATED), f"One of {', '.join(CALIBRATED)}."
+    ],
+    risk: Annotated[float, "Accepted RAD, in (0, (m-1)/m)."],
+    m: Annotated[Records, "Number of candidates for the unknown record, at least 2."],
     *,
-    sensitivity: checks.Positive = 1.0,
-    steps: checks.Count = 100,
-    knowledge: Annotated[str, checks.rule(checks.one_of, ("none", "any"))] = "none",
+    sensitivity: Annotated[
+        checks.Positive, "Sensitivity of the query, above 0 (Laplace, Gaussian)."
+    ] = 1.0,
+    steps: Annotated[
+        checks.Count,
+        "Number of full-batch steps of DP-SGD, at least 1, all of which the adversary sees.",
+    ] = 100,
+    knowledge: Annotated[
+        str,
+        checks.rule(checks.one_of, ("none", "any")),
+        "Whether the adversary knows nothing else about the record (none), or possibly everything"
+        " else (any), as in membership inference.",
+    ] = "none",
 ) -> Calibration:
     """Return the least noise with which no attack has a larger advantage than `risk`.
 
