@@ -48,9 +48,7 @@ class MaximalGain(checks.Checked):
         "Share of fake users among all, in (0, 1).",
     ] = 0.05
     targets: checks.Count = 10
-    frequency: Annotated[
-        checks.Share, "Total true frequency of the targets, in [0, 1]."
-    ] = 0.01
+    frequency: Annotated[checks.Share, "Total true frequency of the targets, in [0, 1]."] = 0.01
     name = "maximal gain"
 
     def gain(self, p: Numbers, q: Numbers, supported: Numbers) -> Numbers:

@@ -294,10 +294,10 @@ class GradientAudit(ErrorsAudit):
     @classmethod
     def of(  # type: ignore[override]  # it also takes the parameters of an adversary
         cls,
-        adversary: Annotated[str, "Adversary who crafts the gradients."],
+        adversary: str,
         epsilon: Annotated[Epsilon, "Budget of one report, in [1e-6, 30]."],
-        mechanism: Annotated[str, "Randomiser of gradients."] = "LDP-SGD",
-        attack: Annotated[str, "The paper's rule, or the likelihood-ratio event."] = "cosine",
+        mechanism: str = "LDP-SGD",
+        attack: str = "cosine",
         dimension: Annotated[
             int | None,
             "Dimension of the dummy gradient (by default 4810, the parameters of a small network).",

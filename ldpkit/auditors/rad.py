@@ -29,7 +29,7 @@ from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..rng import generator
 from ..stats import Delta
 from ..types import Word
-from .base import Auditor, from_names
+from .base import Alpha, Auditor, from_names
 from .result import AuditResult, Claim, Row, too_few
 
 # fmt: off
@@ -124,7 +124,7 @@ def epsilon_interval(
     m: Records,
     protocol: str | None = None,
     *,
-    alpha: Annotated[float, lambda _, alpha: stats.significance(alpha)] = 0.02,
+    alpha: Alpha = 0.02,
     delta: Delta = 0.0,
 ) -> tuple[float, float]:
     """Return a confidence interval of epsilon from counted successes, at level ``1 - alpha``.

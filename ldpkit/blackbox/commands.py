@@ -1,4 +1,4 @@
-"""The commands ``ldpkit audit``, ``resume``, ``plan``, ``bound`` and ``exact``."""
+"""The commands ``ldpkit audit``, ``resume``, ``plan`` and ``exact``."""
 
 import contextlib
 import functools
@@ -7,36 +7,26 @@ import math
 import re
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import click
 
 from .. import __version__, attacks, checks, stats
 from ..auditors import Audit
+from ..auditors.base import ALPHA, Alpha
 from ..auditors.result import AuditResult, Row
-from ..cli.options import (
-    FAILED,
-    as_json,
-    cli,
-    conclude,
-    integer,
-    mechanism_of,
-    mechanism_options,
-    number,
-    options,
-    strict,
-    together,
-    write,
-)
+from ..cli.frame import FAILED, Table, options, taken
+from ..cli.options import PARAMETERS, Name, mechanism_of
 from ..digests import digest, replace, replaceable
 from ..jit import waiting
+from ..types import Word
 from . import betting
 from .clients import Client
 from .clients.client import SeparateClient
 from .exact import ExactResult, exact_client
-from .options import anything, claims, curve_of, listed, target_of
+from .options import Claims, Target, curve_of, listed, target_of
 from .page import OPENING, page
 from .sequential import SequentialAudit
 from .sequential.loop import Run
@@ -54,20 +44,33 @@ _BETS = (
 _FILE = click.Path(dir_okay=False)
 _COMPILES = "compiling, once on this machine: --max-time begins afterwards"
 
-HTML = click.option("--html", type=_FILE, help="Write a report for others into one file.")
+MaxTime = Annotated[float | None, "Seconds after which to stop, at least 0."]
+"""A limit of time, as the type of an option."""
 
-bets = together(
-    click.option("--until-sure", is_flag=True, help="Bet, and stop when the claim is refuted or"
-                 " --trials are spent."),
-    click.option("--all-pairs", is_flag=True, help="Bet on every pair of the inputs."),
-    options(SequentialAudit, only=["independent", "within", "max_time"], own=True,
-            independent={"help": "State that reports do not depend on each other: those of a client"
-                         " are then counted, and recordings are bet on faster."}),
-    click.option("--save", type=_FILE, help="Keep the audit in this file for `ldpkit resume`."),
-    HTML,
-    claims,
-)  # fmt: skip
-"""The options of a sequential audit."""
+HTML = Annotated[str | None, {"type": _FILE}, "Write a report for others into one file."]
+"""The name of a page, as the type of an option."""
+
+
+class Bets(NamedTuple):
+    """The options of a sequential audit, with those of `SequentialAudit`."""
+
+    until_sure: Annotated[
+        bool, "Bet, and stop when the claim is refuted or --trials are spent."
+    ] = False
+    all_pairs: Annotated[bool, "Bet on every pair of the inputs."] = False
+    independent: Annotated[
+        bool,
+        "State that reports do not depend on each other: those of a client are then counted, and"
+        " recordings are bet on faster.",
+    ] = False
+    within: Annotated[
+        float | None, "Stop when the bound is this close to the claim, at least 0."
+    ] = None
+    max_time: MaxTime = None
+    save: Annotated[
+        str | None, {"type": _FILE}, "Keep the audit in this file for `ldpkit resume`."
+    ] = None
+    html: HTML = None
 
 
 def refuse(given: Row) -> None:
@@ -117,8 +120,11 @@ def planned(words: Row) -> SequentialAudit:
     )
 
 
-def sure(words: Row, as_json: bool, strict: bool, begun: Run | None = None) -> int:
-    """Run a sequential audit, or go on with a run that has `begun`, and print its result."""
+def sure(words: Row, begun: Run | None = None) -> Iterator[AuditResult]:
+    """Run a sequential audit, or go on with a run that has `begun`.
+
+    Files are written after the result was printed.
+    """
     writable(words)
     save, html = (words[name] and Path(words[name]) for name in ("save", "html"))
     checks.need(
@@ -134,9 +140,8 @@ def sure(words: Row, as_json: bool, strict: bool, begun: Run | None = None) -> i
                 replace(save, _state(words, run))
             kept = time.monotonic()
     result = run.result
-    status = conclude([result], as_json, strict)
-    show(result, words, "--until-sure", run=run)
-    return status
+    yield result
+    write(result, words, "--until-sure", run=run)
 
 
 def writable(words: Row) -> None:
@@ -146,8 +151,8 @@ def writable(words: Row) -> None:
             replaceable(name, Path(words[name]), what, opening.match)
 
 
-def show(result: AuditResult, words: Row, *flags: str, run: Run | None = None) -> None:
-    """Write the files that the options name, after the result was printed.
+def write(result: AuditResult, words: Row, *flags: str, run: Run | None = None) -> None:
+    """Write the files that the options name.
 
     Raises
     ------
@@ -188,26 +193,16 @@ def _repeat(words: Row, *flags: str) -> str:
     return shlex.join(command)
 
 
-@cli.command()
-@anything
-@click.option(
-    "--attack",
-    multiple=True,
-    help=f"One of {', '.join(attacks.ATTACKS)}, or learned (may be repeated).  [default: guess]",
-)
-@click.option(
-    "--pair",
-    type=number,
-    nargs=2,
-    multiple=True,
-    help="The two audited inputs (may be repeated).  [default: those furthest apart]",
-)
-@options(Audit, only=("trials", "alpha", "faithful", "threads"))
-@options(Audit.run)
-@bets
-@strict
-@as_json
-def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: Any) -> int:
+def audit(
+    **given: Annotated[
+        Word,
+        options(Target),
+        options(Audit, "trials", "alpha", "faithful", "threads"),
+        options(Bets),
+        options(Claims),
+        PARAMETERS,
+    ],
+) -> Iterator[AuditResult]:
     """Audit a mechanism, or any client, with a distinguishability attack.
 
     The reports of a --mechanism are counted. Every attack audits both directions of every pair, and
@@ -216,6 +211,8 @@ def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: 
     and --attack it learns from reports of any form and compares all inputs. A client is counted
     only with --independent, which states that its reports do not depend on each other.
     """
+    words: Row = {name: option.default for name, option in taken(audit).items()} | given
+    until_sure, threads = words.pop("until_sure"), words.pop("threads")
     names, pairs = list(words["attack"]) or ["guess"], words["pair"] or (None,)
     checks.need(
         len(set(names)) == len(names) and len(set(pairs)) == len(pairs),
@@ -230,7 +227,7 @@ def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: 
             threads == 1,
             f"--threads count reports, and an audit until sure bets on each, got {threads}",
         )
-        return sure(words, as_json, strict)
+        return sure(words)
     refuse(words)
     checks.need(
         client or not words["independent"], "--independent states a fact about a client's reports"
@@ -260,26 +257,34 @@ def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: 
         )
         for pair in pairs
     ]
-    results = [result for plan in planned for result in plan.run(words["seed"])]
-    status = conclude(results, as_json, strict)
-    show(results[0], words)
-    return status
+    return counted([result for plan in planned for result in plan.run(words["seed"])], words)
 
 
-@cli.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--client", metavar="MODULE:FUNCTION", help="The client of the audit.")
-@click.option("--command", metavar="PROGRAM", help="The program of the audit.")
-@click.option("--recordings", nargs=2, metavar="FIRST SECOND", help="The recordings of the audit.")
-@click.option("--trials", type=integer, help="Reports per input, including those before the stop.")
-@options(SequentialAudit, only=["max_time"], own=True)
-@HTML
-@strict
-@as_json
+def counted(results: list[AuditResult], words: Row) -> Iterator[AuditResult]:
+    """Yield results, and write the files that the options name after they were printed."""
+    yield from results
+    write(results[0], words)
+
+
 def resume(
-    file: Path, trials: int | None, max_time: float | None, html: str | None, strict: bool,
-    as_json: bool, **again: Any,
-) -> int:  # fmt: skip
+    file: Annotated[Path, {"type": click.Path(exists=True, dir_okay=False, path_type=Path)}],
+    /,
+    trials: Annotated[
+        int | None, "Reports per input, at least 1, including those before the stop."
+    ] = None,
+    max_time: MaxTime = None,
+    html: HTML = None,
+    **again: Annotated[
+        Word,
+        options(
+            Target,
+            *("client", "command", "recordings"),
+            client="The client of the audit.",
+            command="The program of the audit.",
+            recordings="The recordings of the audit.",
+        ),
+    ],
+) -> Iterator[AuditResult]:
     """Go on with an audit that --save has kept, after a violation too, to raise the bound.
 
     No program that the file names is run. Give the --client, --command or --recordings of the audit
@@ -302,7 +307,7 @@ def resume(
         begun = planned(words).start(words["seed"], kept["run"])
     except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
         raise click.UsageError(f"{file} cannot be resumed: {error}") from error
-    return sure(words, as_json, strict, begun)
+    return sure(words, begun)
 
 
 def _kept(file: Path) -> Row:
@@ -317,30 +322,31 @@ def _kept(file: Path) -> Row:
     return kept
 
 
-@cli.command()
-@mechanism_options
-@click.option("--suspected", type=float, help="Epsilon that the mechanism may really have.")
-@click.option("--attack", default="tight", show_default=True, help="Attack whose event is bet on.")
-@click.option(
-    "--tpr", type=float, help="Probability of the event with the first input, without --mechanism."
-)
-@click.option(
-    "--fpr", type=float, help="Probability of the event with the second input, without --mechanism."
-)
-@click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance.")
-@click.option("--rate", type=float, default=10**4, show_default=True,
-              help="Reports per second that the client makes.")  # fmt: skip
-@as_json
 def plan(
-    mechanism: str | None, suspected: float | None, attack: str, tpr: float | None,
-    fpr: float | None, alpha: float, rate: float, as_json: bool, **own: Any,
-) -> int:  # fmt: skip
+    mechanism: Name = None,
+    suspected: Annotated[
+        float | None, "Epsilon that the mechanism may really have, in [1e-6, 30]."
+    ] = None,
+    attack: Annotated[str, "Attack whose event is bet on."] = "tight",
+    tpr: Annotated[
+        float | None,
+        "Probability of the event with the first input, in [0, 1], without --mechanism.",
+    ] = None,
+    fpr: Annotated[
+        float | None,
+        "Probability of the event with the second input, in [0, 1], without --mechanism.",
+    ] = None,
+    alpha: Alpha = ALPHA,
+    rate: Annotated[float, "Reports per second that the client makes, above 0."] = 10**4,
+    **own: Annotated[Word, PARAMETERS],
+) -> Table:
     """Estimate how many reports, and how much time, the proof of a suspected leak would need.
 
     Give --mechanism, the claimed --epsilon and the --suspected one. Or give --epsilon, and --tpr
     and --fpr of an event.
     """
-    claim, delta, alpha = own["epsilon"], own["delta"] or 0.0, stats.significance(alpha)
+    claim, delta = own.get("epsilon"), own.get("delta") or 0.0
+    alpha = stats.significance(alpha)
     checks.need(
         claim is not None and (mechanism is None) != (tpr is None or fpr is None),
         "give --epsilon, and either --mechanism with --suspected or --tpr with --fpr",
@@ -366,7 +372,7 @@ def plan(
     ]
     if not growth:
         verdict = "These rates keep the claim: no number of reports refutes it."
-        return write(row, lines, verdict, as_json)
+        return Table(row, lines, verdict)
     # Two directions share the wealth. Bets that do not know the rates needed 1.0 to 1.3 times as
     # many reports in four measured cases.
     least, usual = goal / growth, (goal + math.log(4)) / growth
@@ -377,18 +383,18 @@ def plan(
         ("time", f"about {seconds:,.3g} seconds at {rate:,.6g} reports per second"),
     ]
     verdict = f"An audit until sure would find it, wrong with {alpha:g} at most."
-    return write(row, lines, verdict, as_json)
+    return Table(row, lines, verdict)
 
 
-@cli.command()
-@click.option("--client", required=True, metavar="MODULE:FUNCTION",
-              help="An importable client f(values, rng) or f(value).")  # fmt: skip
-@click.option("--inputs", required=True, metavar="JSON", help="List of inputs of any type.")
-@click.option("--epsilon", type=float, required=True, help="The claim.")
-@click.option("--delta", type=float, default=0.0, show_default=True, help="Delta of the claim.")
-@options(exact_client, only=("ways", "tapes"))
-@as_json
-def exact(client: str, inputs: str, as_json: bool, ways: int, tapes: int, **claim: Any) -> int:
+def exact(
+    client: Annotated[
+        str, {"metavar": "MODULE:FUNCTION"}, "An importable client f(values, rng) or f(value)."
+    ],
+    inputs: Annotated[str, {"metavar": "JSON"}, "List of inputs of any type."],
+    epsilon: Annotated[float, "The claim, at least 0."],
+    delta: Annotated[float, "Delta of the claim, in [0, 1)."] = 0.0,
+    **most: Annotated[Word, options(exact_client, "ways", "tapes")],
+) -> Table:
     """Compute the exact loss of a client by running every way through its code.
 
     Exit status: 0 if the exact loss keeps the claim. 1 if it exceeds the claim by more than 1e-9. 2
@@ -397,8 +403,9 @@ def exact(client: str, inputs: str, as_json: bool, ways: int, tapes: int, **clai
     """
 
     def start() -> ExactResult:
+        claim = {"epsilon": epsilon, "delta": delta}
         separate = SeparateClient.of(client, values=listed(inputs), report="any", **claim)
-        return separate.function(functools.partial(exact_client, ways=ways, tapes=tapes))
+        return separate.function(functools.partial(exact_client, **most))
 
     result = start()
     # a client with a secret that it drew at its start seems to draw no coins
@@ -418,5 +425,5 @@ def exact(client: str, inputs: str, as_json: bool, ways: int, tapes: int, **clai
         *(("for", text.removeprefix("for ")) for text in result.leading()),
         *result.findings,
     ]
-    write(result.row(), lines, result.verdict, as_json)
-    return {"none found": 0, "violation": 1, "not exact": FAILED}[result.status]
+    status = {"none found": 0, "violation": 1, "not exact": FAILED}[result.status]
+    return Table(result.row(), lines, result.verdict, status)

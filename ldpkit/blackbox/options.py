@@ -4,12 +4,15 @@ import csv
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import click
 
+from .. import attacks
+from ..auditors.base import Seed
 from ..checks import need
-from ..cli.options import PARAMETERS, mechanism_of, mechanism_options, options, together
+from ..cli.frame import NUMBER
+from ..cli.options import PARAMETERS, Name, mechanism_of
 from ..mechanisms import Mechanism, takes
 from ..types import Row
 from . import curve
@@ -17,38 +20,90 @@ from .clients import Client, Program, recorded
 from .clients.anything import parsed
 from .clients.client import FORMS, ON_ERROR, SeparateClient
 
-__all__ = ["anything", "claims", "curve_of", "listed", "target_of"]
+__all__ = ["Claims", "Target", "curve_of", "listed", "target_of"]
 
-anything = together(
-    mechanism_options,
-    click.option("--client", metavar="MODULE:FUNCTION",
-                 help="An importable client f(values, rng) or f(value)."),
-    click.option("--command", metavar="PROGRAM", help="A client in any language, which reads"
-                 " one JSON input a line and writes one JSON report a line."),
-    options(Program, only=["limit", "skip_lines"]),
-    click.option("--recordings", nargs=2, metavar="FIRST SECOND",
-                 help="Reports of two inputs in two files: .jsonl, .csv (or .gz), .parquet."),
-    click.option("--fields", metavar="NAMES", help="Fields of the --recordings that count,"
-                 " separated by commas.  [default: all]"),
-    click.option("--ignore", metavar="NAMES", help="Fields of the --recordings that do not"
-                 " count."),
-    options(Client, only=["report"], own=True, report={"type": click.Choice([*FORMS])}),
-    click.option("--inputs", metavar="JSON", help="List of inputs, which may have any type with"
-                 " --report any."),
-    options(Client, only=["on_error"], on_error={"type": click.Choice(ON_ERROR)}),
-)  # fmt: skip
-"""The options that name the target of an audit, which `target_of` reads."""
+_FILE = {"type": click.Path(exists=True, dir_okay=False)}
+_TWO = {"nargs": 2, "metavar": "FIRST SECOND"}
 
-_FILE = click.Path(exists=True, dir_okay=False)
-claims = together(
-    click.option("--claim", type=click.Choice([*curve.CURVES]), help="Claim a whole trade-off"
-                 " curve; its numbers are --mu, or --epsilon, --delta and --k."),
-    click.option("--mu", type=float, help="Claim mu-GDP, Gaussian differential privacy."),
-    click.option("--claim-points", type=_FILE, help="Claim the trade-off curve through the"
-                 " points (alpha,beta) of a CSV file."),
-    click.option("--claim-lines", type=_FILE, help="Claim all (epsilon,delta) of a CSV file."),
-)  # fmt: skip
-"""The options that state a claim which is a trade-off curve; `curve_of` reads them."""
+
+class Target(NamedTuple):
+    """The options that name the target of an audit, which `target_of` reads, and its questions."""
+
+    mechanism: Name = None
+    client: Annotated[
+        str | None,
+        {"metavar": "MODULE:FUNCTION"},
+        "An importable client f(values, rng) or f(value).",
+    ] = None
+    command: Annotated[
+        str | None,
+        {"metavar": "PROGRAM"},
+        "A client in any language, which reads one JSON input a line and writes one JSON report a"
+        " line.",
+    ] = None
+    limit: Annotated[
+        float, "Seconds that one report may take, including the start of the program; above 0."
+    ] = 10.0
+    skip_lines: Annotated[
+        int, "Lines of a banner, which every start of the program writes before its first report."
+    ] = 0
+    recordings: Annotated[
+        tuple[str, str] | None,
+        _TWO,
+        "Reports of two inputs in two files: .jsonl, .csv (or .gz), .parquet.",
+    ] = None
+    fields: Annotated[
+        str | None,
+        {"metavar": "NAMES"},
+        "Fields of the --recordings that count, separated by commas.  [default: all]",
+    ] = None
+    ignore: Annotated[
+        str | None, {"metavar": "NAMES"}, "Fields of the --recordings that do not count."
+    ] = None
+    report: Annotated[
+        str | None,
+        {"type": click.Choice([*FORMS])},
+        "Report type: one integer, k bits, a collection of distinct values, or anything that JSON"
+        " can write.",
+    ] = None
+    inputs: Annotated[
+        str | None,
+        {"metavar": "JSON"},
+        "List of inputs, which may have any type with --report any.",
+    ] = None
+    on_error: Annotated[
+        str,
+        {"type": click.Choice(ON_ERROR)},
+        'Treatment of a failed call: stop the audit, or count the error as a report of type "any".',
+    ] = "stop"
+    attack: Annotated[
+        tuple[str, ...],
+        {"multiple": True},
+        f"One of {', '.join(attacks.ATTACKS)}, or learned (may be repeated).  [default: guess]",
+    ] = ()
+    pair: Annotated[
+        tuple[tuple[float, float], ...],
+        {"type": NUMBER, "nargs": 2, "multiple": True},
+        "The two audited inputs (may be repeated).  [default: those furthest apart]",
+    ] = ()
+    seed: Seed = 1
+
+
+class Claims(NamedTuple):
+    """The options that state a claim which is a trade-off curve; `curve_of` reads them."""
+
+    claim: Annotated[
+        str | None,
+        {"type": click.Choice([*curve.CURVES])},
+        "Claim a whole trade-off curve; its numbers are --mu, or --epsilon, --delta and --k.",
+    ] = None
+    mu: Annotated[float | None, "Claim mu-GDP, Gaussian differential privacy."] = None
+    claim_points: Annotated[
+        str | None,
+        _FILE,
+        "Claim the trade-off curve through the points (alpha,beta) of a CSV file.",
+    ] = None
+    claim_lines: Annotated[str | None, _FILE, "Claim all (epsilon,delta) of a CSV file."] = None
 
 
 def listed(text: str | None) -> list[Any] | None:
@@ -63,7 +118,7 @@ def listed(text: str | None) -> list[Any] | None:
 
 
 def target_of(given: Row, threads: int = 1) -> tuple[Mechanism, list[Any] | None, float | None]:
-    """Return the target that the options of `anything` name, with its inputs and its delta.
+    """Return the target that the options of `Target` name, with its inputs and its delta.
 
     The inputs are those to compare, if the options name them. They are ``None`` for a client whose
     reports have any form, because its inputs are named by their positions. Delta is that of the

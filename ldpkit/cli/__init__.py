@@ -1,8 +1,8 @@
 """The command line.
 
-A command is a function with annotated parameters, which `frame` turns into options. `COMMANDS` names
-the function of each command: `papers` has the auditors of the papers, `tables` what makes no report,
-`sweep` grids, and `ldpkit.blackbox.commands` the audits of anybody's client.
+A command is a function with annotated parameters, which `frame` turns into options. `COMMANDS`
+names the function of each command: `papers` has the auditors of the papers, `tables` what makes no
+report, `sweep` grids, and `ldpkit.blackbox.commands` the audits of anybody's client.
 
 Exit status of a command:
 

@@ -5,7 +5,7 @@ import inspect
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, get_args
 
 import click
 

@@ -30,7 +30,10 @@ COMMANDS = {
         "ldpkit.cli.tables:cache",
         "Print the size of the compiled machine code, which can be compiled again.",
     ),
-    "calibrate": ("ldpkit.cli.papers:calibrate", "Find the least noise that keeps an accepted risk."),
+    "calibrate": (
+        "ldpkit.cli.papers:calibrate",
+        "Find the least noise that keeps an accepted risk.",
+    ),
     "exact": (
         "ldpkit.blackbox.commands:exact",
         "Compute the exact loss of a client by running every way through its code.",
@@ -56,7 +59,10 @@ COMMANDS = {
         "ldpkit.blackbox.commands:resume",
         "Go on with an audit that --save has kept, after a violation too, to raise the bound.",
     ),
-    "sweep": ("ldpkit.cli.sweep:sweep", "Run a grid of audits described by the file CONFIG (YAML)."),
+    "sweep": (
+        "ldpkit.cli.sweep:sweep",
+        "Run a grid of audits described by the file CONFIG (YAML).",
+    ),
 }
 """Function and first sentence of every command, so that a list of them imports none."""
 

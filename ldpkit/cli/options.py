@@ -1,14 +1,13 @@
 """The options that name a mechanism and its parameters, and the mechanism that they name."""
 
-import functools
 import inspect
-from typing import Annotated, Any
+from typing import Annotated
 
 from ..checks import bare
 from ..mechanisms import GRR, MECHANISMS, Mechanism, Repeated, make, takes
 from ..types import Row
 
-__all__ = ["NAMED", "PARAMETERS", "Name", "mechanism_of"]
+__all__ = ["PARAMETERS", "Name", "mechanism_of"]
 
 Name = Annotated[str | None, {"metavar": "NAME"}, "A mechanism from `ldpkit list`."]
 """The name of a mechanism, as the type of an option."""

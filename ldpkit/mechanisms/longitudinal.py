@@ -331,12 +331,8 @@ class BucketFlip(FrequencyOracle):
 
     k: Domain
     epsilon: Epsilon
-    buckets: Annotated[
-        int, "Number of buckets of equal size, at least 2, which divides k."
-    ]
-    bits: Annotated[
-        int, "Number of buckets on which each user reports, in [1, buckets]."
-    ]
+    buckets: Annotated[int, "Number of buckets of equal size, at least 2, which divides k."]
+    bits: Annotated[int, "Number of buckets on which each user reports, in [1, buckets]."]
     name = "dBitFlipPM"
 
     def __post_init__(self) -> None:

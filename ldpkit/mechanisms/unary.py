@@ -313,7 +313,5 @@ class ATHE(UnaryEncoding):
     Attack-aware refinement, section 4.
     """
 
-    theta: Annotated[
-        checks.Share, "Threshold, in [0, 1]; the paper searches it in [1/2, 1]."
-    ]
+    theta: Annotated[checks.Share, "Threshold, in [0, 1]; the paper searches it in [1/2, 1]."]
     report_type = functools.cached_property(thresholded)
