@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import os
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -150,8 +151,8 @@ def test_rates_are_those_of_the_law_and_nothing_is_drawn(call, monkeypatch):
 def test_the_list_of_commands_is_theirs_and_imports_none():
     every = commands().commands
     assert list(COMMANDS) == sorted(every)
-    for name, (module, text) in COMMANDS.items():
-        assert every[name].callback.__module__ == module
+    for name, (place, text) in COMMANDS.items():
+        assert every[name].callback is pkgutil.resolve_name(place)
         assert every[name].get_short_help_str(10**3) == text
     code = ("import atexit, sys; from ldpkit.cli import main; atexit.register(lambda:"
             " print('numpy' in sys.modules)); main()")  # fmt: skip
