@@ -9,15 +9,15 @@ import shlex
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import click
 
 from .. import __version__, attacks, checks, stats
 from ..auditors import Audit
-from ..auditors.base import ALPHA, Alpha
+from ..auditors.base import ALPHA, Alpha, Seed
 from ..auditors.result import AuditResult, Row
-from ..cli.frame import FAILED, Table, options, taken
+from ..cli.frame import FAILED, NUMBER, Table, options
 from ..cli.options import PARAMETERS, Name, mechanism_of
 from ..digests import digest, replace, replaceable
 from ..jit import waiting
@@ -26,7 +26,7 @@ from . import betting
 from .clients import Client
 from .clients.client import SeparateClient
 from .exact import ExactResult, exact_client
-from .options import Claims, Target, curve_of, listed, target_of
+from .options import curve_of, listed, target_of
 from .page import OPENING, page
 from .sequential import SequentialAudit
 from .sequential.loop import Run
@@ -38,9 +38,6 @@ _OUTPUTS = {
     "save": ("an audit that was kept", re.compile(re.escape(_OPENING))),
     "html": ("a page that an audit wrote", re.compile(re.escape(OPENING))),
 }
-_BETS = (
-    "claim", "mu", "claim_points", "claim_lines", "all_pairs", "within", "max_time", "save",
-)  # fmt: skip
 _FILE = click.Path(dir_okay=False)
 _COMPILES = "compiling, once on this machine: --max-time begins afterwards"
 
@@ -51,51 +48,45 @@ HTML = Annotated[str | None, {"type": _FILE}, "Write a report for others into on
 """The name of a page, as the type of an option."""
 
 
-class Bets(NamedTuple):
-    """The options of a sequential audit, with those of `SequentialAudit`."""
-
-    until_sure: Annotated[
-        bool, "Bet, and stop when the claim is refuted or --trials are spent."
-    ] = False
-    all_pairs: Annotated[bool, "Bet on every pair of the inputs."] = False
+def planned(
+    attack: Annotated[
+        tuple[str, ...],
+        {"multiple": True},
+        f"One of {', '.join(attacks.ATTACKS)}, or learned (may be repeated).  [default: guess]",
+    ] = (),
+    pair: Annotated[
+        tuple[tuple[float, float], ...],
+        {"type": NUMBER, "nargs": 2, "multiple": True},
+        "The two audited inputs (may be repeated).  [default: those furthest apart]",
+    ] = (),
+    all_pairs: Annotated[bool, "Bet on every pair of the inputs."] = False,
     independent: Annotated[
         bool,
         "State that reports do not depend on each other: those of a client are then counted, and"
         " recordings are bet on faster.",
-    ] = False
+    ] = False,
     within: Annotated[
         float | None, "Stop when the bound is this close to the claim, at least 0."
-    ] = None
-    max_time: MaxTime = None
-    save: Annotated[
-        str | None, {"type": _FILE}, "Keep the audit in this file for `ldpkit resume`."
-    ] = None
-    html: HTML = None
-
-
-def refuse(given: Row) -> None:
-    """Refuse the options of a sequential audit without --until-sure."""
-    used = [name.replace("_", "-") for name in _BETS if given.pop(name) not in (None, False)]
-    checks.need(not used, f"--{''.join(used[:1])} needs --until-sure")
-
-
-def planned(words: Row) -> SequentialAudit:
+    ] = None,
+    max_time: MaxTime = None,
+    **words: Word,
+) -> SequentialAudit:
     """Return the audit that the options of ``ldpkit audit --until-sure`` describe."""
-    checks.need(len(words["pair"]) < 2, "give one --pair, or --all-pairs of --inputs")
-    claim, attack = curve_of(words), list(words["attack"])
+    checks.need(len(pair) < 2, "give one --pair, or --all-pairs of --inputs")
+    claim, names = curve_of(**words), list(attack)
     if claim is not None:
-        attack = attack or [attacks.Learned.name]
+        names = names or [attacks.Learned.name]
         if not words["mechanism"]:  # a client states no claim of its own
-            words = words | dict(zip(("epsilon", "delta"), claim.implied))
-    target, inputs, delta = target_of(words)
-    pair = tuple(words["pair"][0]) if words["pair"] else None
-    learned = attack and {*attack} == {attacks.Learned.name}
-    if learned and isinstance(target, Client) and pair is None:
-        if words["all_pairs"]:
+            words |= dict(zip(("epsilon", "delta"), claim.implied))
+    target, inputs, delta = target_of(**words)
+    audited = tuple(pair[0]) if pair else None
+    learned = names and {*names} == {attacks.Learned.name}
+    if learned and isinstance(target, Client) and not pair:
+        if all_pairs:
             click.echo(
                 "--all-pairs changes nothing: each input is compared with the others", err=True
             )
-    elif words["all_pairs"]:
+    elif all_pairs:
         report_type: Any = target.report_type
         inputs = list(range(min(report_type.k, _PAIRS + 1))) if inputs is None else inputs
         checks.need(
@@ -104,67 +95,76 @@ def planned(words: Row) -> SequentialAudit:
         )
     elif inputs is not None:
         checks.need(
-            len(inputs) == 2 and pair is None,
+            len(inputs) == 2 and not pair,
             "give two --inputs, or --all-pairs of them, and then no --pair",
         )
-        pair, inputs = (inputs[0], inputs[1]), None
+        audited, inputs = (inputs[0], inputs[1]), None
     return SequentialAudit(
         target,
-        attack or "guess",
+        names or "guess",
         curve=claim,
         delta=delta if claim is None else None,
-        pair=pair,
+        pair=audited,
         inputs=inputs,
-        independent=words["independent"] or None,
-        **{name: words[name] for name in ("trials", "alpha", "faithful", "within", "max_time")},
+        independent=independent or None,
+        within=within,
+        max_time=max_time,
+        **{name: words[name] for name in ("trials", "alpha", "faithful")},
     )
 
 
-def sure(words: Row, begun: Run | None = None) -> Iterator[AuditResult]:
+def sure(
+    begun: Run | None = None,
+    *,
+    seed: Seed = 1,
+    save: Annotated[
+        str | None, {"type": _FILE}, "Keep the audit in this file for `ldpkit resume`."
+    ] = None,
+    html: HTML = None,
+    **words: Word,
+) -> Iterator[AuditResult]:
     """Run a sequential audit, or go on with a run that has `begun`.
 
     Files are written after the result was printed.
     """
-    writable(words)
-    save, html = (words[name] and Path(words[name]) for name in ("save", "html"))
+    writable(save=save, html=html)
     checks.need(
         not save or save != html, f"--save and --html must name two files, got {html} twice"
     )
-    run = begun or planned(words).start(words["seed"])
+    run, told = begun or planned(**words).start(seed), words | {"seed": seed}
     if words["max_time"] is not None:
         waiting[:] = [lambda: click.echo(_COMPILES, err=True)]
     kept = time.monotonic()
     for _ in run.pieces():
         if save and time.monotonic() - kept > 1:
             with contextlib.suppress(OSError):  # at the end an error is told
-                replace(save, _state(words, run))
+                replace(Path(save), _state(told, run))
             kept = time.monotonic()
     result = run.result
     yield result
-    write(result, words, "--until-sure", run=run)
+    own = _repeat(told, "--until-sure")
+    write((html, lambda: page(result, own)), (save, lambda: _state(told, run)))
 
 
-def writable(words: Row) -> None:
+def writable(**files: str | None) -> None:
     """Refuse to replace files that no audit has written."""
-    for name, (what, opening) in _OUTPUTS.items():
-        if words.get(name):
-            replaceable(name, Path(words[name]), what, opening.match)
+    for name, path in files.items():
+        if path:
+            what, opening = _OUTPUTS[name]
+            replaceable(name, Path(path), what, opening.match)
 
 
-def write(result: AuditResult, words: Row, *flags: str, run: Run | None = None) -> None:
-    """Write the files that the options name.
+def write(*files: tuple[str | None, Callable[[], str]]) -> None:
+    """Write texts into the files that options name.
 
     Raises
     ------
     OSError
         If a file cannot be written; the others are written all the same.
     """
-    texts: dict[str, Callable[[], str]] = {"html": lambda: page(result, _repeat(words, *flags))}
-    if run is not None:
-        texts["save"] = lambda: _state(words, run)
     failed = []
-    for name, text in texts.items():
-        if path := words[name]:
+    for path, text in files:
+        if path:
             try:
                 replace(Path(path), text())
             except OSError as error:
@@ -194,12 +194,16 @@ def _repeat(words: Row, *flags: str) -> str:
 
 
 def audit(
+    until_sure: Annotated[
+        bool, "Bet, and stop when the claim is refuted or --trials are spent."
+    ] = False,
     **given: Annotated[
         Word,
-        options(Target),
-        options(Audit, "trials", "alpha", "faithful", "threads"),
-        options(Bets),
-        options(Claims),
+        options(target_of),
+        options(planned),
+        options(Audit, "trials", "alpha", "faithful"),
+        options(sure, "seed", "save", "html"),
+        options(curve_of),
         PARAMETERS,
     ],
 ) -> Iterator[AuditResult]:
@@ -211,8 +215,8 @@ def audit(
     and --attack it learns from reports of any form and compares all inputs. A client is counted
     only with --independent, which states that its reports do not depend on each other.
     """
-    words: Row = {name: option.default for name, option in taken(audit).items()} | given
-    until_sure, threads = words.pop("until_sure"), words.pop("threads")
+    words: Row = {name: option.default for name, option in options(audit).items()} | given
+    threads, _ = (words.pop(name) for name in ("threads", "until_sure"))
     names, pairs = list(words["attack"]) or ["guess"], words["pair"] or (None,)
     checks.need(
         len(set(names)) == len(names) and len(set(pairs)) == len(pairs),
@@ -227,8 +231,10 @@ def audit(
             threads == 1,
             f"--threads count reports, and an audit until sure bets on each, got {threads}",
         )
-        return sure(words)
-    refuse(words)
+        return sure(**words)
+    bets = [*options(curve_of), "all_pairs", "within", "max_time", "save"]
+    used = [name.replace("_", "-") for name in bets if words[name] not in (None, False)]
+    checks.need(not used, f"--{''.join(used[:1])} needs --until-sure")
     checks.need(
         client or not words["independent"], "--independent states a fact about a client's reports"
     )
@@ -236,34 +242,22 @@ def audit(
         len(names) * len(pairs) == 1 or not words["html"],
         "--html shows one result: give one --attack and one --pair",
     )
-    writable(words)
-    target, inputs, delta = target_of(words, threads)
+    writable(html=words["html"])
+    target, inputs, delta = target_of(threads=threads, **words)
     checks.need(
         inputs is None,
         "--inputs name those of a client with --report any; a mechanism takes --pair",
     )
-    planned = [
-        Audit(
-            target,
-            names,
-            trials=words["trials"],
-            alpha=words["alpha"],
-            delta=delta,
-            faithful=words["faithful"],
-            pair=pair,
-            questions=len(pairs) * len(names),
-            independent=words["independent"],
-            threads=threads,
-        )
-        for pair in pairs
-    ]
-    return counted([result for plan in planned for result in plan.run(words["seed"])], words)
+    own = {name: words[name] for name in ("trials", "alpha", "faithful", "independent")}
+    own |= {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
+    made = [Audit(target, names, pair=pair, **own) for pair in pairs]
+    return _counted([result for audit in made for result in audit.run(words["seed"])], words)
 
 
-def counted(results: list[AuditResult], words: Row) -> Iterator[AuditResult]:
-    """Yield results, and write the files that the options name after they were printed."""
+def _counted(results: list[AuditResult], words: Row) -> Iterator[AuditResult]:
+    """Yield results, and write the page that the options name after they were printed."""
     yield from results
-    write(results[0], words)
+    write((words["html"], lambda: page(results[0], _repeat(words))))
 
 
 def resume(
@@ -277,7 +271,7 @@ def resume(
     **again: Annotated[
         Word,
         options(
-            Target,
+            target_of,
             *("client", "command", "recordings"),
             client="The client of the audit.",
             command="The program of the audit.",
@@ -304,10 +298,10 @@ def resume(
         )
     words |= again | ({} if trials is None else {"trials": trials})
     try:
-        begun = planned(words).start(words["seed"], kept["run"])
+        begun = planned(**words).start(words["seed"], kept["run"])
     except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
         raise click.UsageError(f"{file} cannot be resumed: {error}") from error
-    return sure(words, begun)
+    return sure(begun, **words)
 
 
 def _kept(file: Path) -> Row:

@@ -1,10 +1,11 @@
 """The frame of all commands: options from the types of a function's parameters, and output and exit
 status from its answer."""
 
+import functools
 import inspect
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, NamedTuple, get_args
 
 import click
@@ -14,7 +15,7 @@ from ..auditors.result import Row, json_line
 from ..checks import bare
 from ..progress import shown
 
-__all__ = ["FAILED", "Table", "command", "number", "options", "taken"]
+__all__ = ["FAILED", "NUMBER", "Table", "command", "number", "options"]
 
 FAILED = 4
 STATUS = {"none found": 0, "violation": 1, "inconclusive": 3, "not valid": FAILED}
@@ -45,27 +46,31 @@ class Table(NamedTuple):
 # --- options --------------------------------------------------------------------------------------
 
 
+def real(value: Any) -> float:
+    """Read a number that may be written as ``2^-20``."""
+    power = re.fullmatch(r"2(?:\^|\*\*)(-?\d\d?)", str(value))
+    return 2.0 ** int(power[1]) if power else float(value)
+
+
 def number(value: Any) -> float:
-    """Read a number that may be written as ``1e6`` or ``2^-20``; a whole one becomes an exact
-    integer, also beyond 2**53."""
+    """Read a number as `real` does; a whole one becomes an exact integer, also beyond 2**53."""
     try:
         return int(str(value))
     except ValueError:
-        power = re.fullmatch(r"2(?:\^|\*\*)(-?\d\d?)", str(value))
-        read = 2.0 ** int(power[1]) if power else float(value)
+        read = real(value)
         return int(read) if read.is_integer() else read
 
 
-class Number(click.ParamType):
-    """A number of an option, as `number` reads it."""
+class Number(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has no arguments
+    """A number of an option, which `kind` reads."""
 
-    def __init__(self, name: str, said: str, kind: Callable[[Any], float]) -> None:
+    def __init__(self, name: str, said: str, kind: Callable[[Any], Any]) -> None:
         self.name, self.said, self.kind = name, said, kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number, or refuse the text."""
         try:
-            return self.kind(number(value))
+            return self.kind(value)
         except (ValueError, TypeError, OverflowError):
             self.fail(f"{value!r} is not {self.said}", param, ctx)
 
@@ -73,35 +78,27 @@ class Number(click.ParamType):
 NUMBER = Number("number", "a number", number)
 _OPTIONS: dict[type, Row] = {
     bool: {"is_flag": True},
-    int: {"type": Number("integer", "a whole number", operator.index)},
-    float: {"type": Number("float", "a valid float", float)},
+    int: {"type": Number("integer", "a whole number", lambda x: operator.index(number(x)))},
+    float: {"type": Number("float", "a number", real)},
     str: {},
     object: {},
 }
 
 
 def options(source: Callable[..., Any], *names: str, **help: str) -> dict[str, inspect.Parameter]:
-    """Return the named parameters of a function or class, all by default, as those of a command.
+    """Return parameters of a function or class, all or the named ones, as those of a command.
 
-    A text by name replaces the help of a parameter.
+    The type of a ``**`` names further parameters. A text by name replaces the help of a parameter.
     """
-    found = inspect.signature(source).parameters
-    return {
-        name: found[name].replace(annotation=Annotated[found[name].annotation, help[name]])
-        if name in help
-        else found[name]
-        for name in names or found
-    }
-
-
-def taken(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a command, including those that the type of its ``**`` names."""
     found: dict[str, inspect.Parameter] = {}
-    for name, parameter in inspect.signature(function).parameters.items():
+    for name, parameter in inspect.signature(source).parameters.items():
         several = parameter.kind is parameter.VAR_KEYWORD
-        for named in parameter.annotation.__metadata__ if several else [{name: parameter}]:
+        notes = getattr(parameter.annotation, "__metadata__", ())
+        for named in notes if several else [{name: parameter}]:
             found |= named
-    return found
+    for name, text in help.items():
+        found[name] = found[name].replace(annotation=Annotated[found[name].annotation, text])
+    return {name: found[name] for name in names or found}
 
 
 def _option(name: str, parameter: inspect.Parameter) -> click.Parameter:
@@ -127,20 +124,39 @@ def _option(name: str, parameter: inspect.Parameter) -> click.Parameter:
 # --- commands -------------------------------------------------------------------------------------
 
 
-class _Command(click.Command):
-    """A command that prints what its function answers, and returns the exit status."""
+def command(name: str, function: Callable[..., Any]) -> click.Command:
+    """Return a function as the command called `name`, which prints answers and returns a status.
 
-    def invoke(self, ctx: click.Context) -> int:
-        as_json, strict = (ctx.params.pop(name, False) for name in ("as_json", "strict"))
-        arguments = [ctx.params.pop(p.name) for p in self.params if isinstance(p, click.Argument)]
-        found: Any = ctx.invoke(self.callback, *arguments, **ctx.params)  # type: ignore[arg-type]
-        several = [found] if isinstance(found, (str, Table, AuditResult)) else found
-        statuses = {_show(one, as_json) for one in several}
-        statuses -= set() if strict else {3}
+    The function answers a text, a `Table`, an `AuditResult` or several results. An iterator is
+    asked for the next result after the one before was printed.
+    """
+    made = options(function)
+    places = [key for key, option in made.items() if option.kind is option.POSITIONAL_ONLY]
+
+    @functools.wraps(function)
+    def run(as_json: bool = False, as_strict: bool = False, **given: Any) -> int:
+        answers = function(*[given.pop(key) for key in places], **given)
+        single = isinstance(answers, (str, Table, AuditResult))
+        statuses = {_print(answer, as_json) for answer in ([answers] if single else answers)}
+        statuses -= set() if as_strict else {3}
         return next((status for status in (FAILED, 1, 3) if status in statuses), 0)
 
+    answer = inspect.signature(function).return_annotation
+    kinds = {answer, *get_args(answer)}
+    flags = [
+        ("strict", "Exit with status 3 if the audit is inconclusive.", {AuditResult}),
+        ("json", "Print one JSON object.", {AuditResult, Table}),
+    ]
+    parameters = [_option(*each) for each in made.items()]
+    parameters += [
+        click.Option([f"--{flag}", f"as_{flag}"], is_flag=True, help=text)
+        for flag, text, those in flags
+        if kinds & those
+    ]
+    return click.Command(name, callback=run, params=parameters, help=inspect.getdoc(function))
 
-def _show(answer: str | Table | AuditResult, as_json: bool) -> int:
+
+def _print(answer: str | Table | AuditResult, as_json: bool) -> int:
     """Print an answer, and return its exit status."""
     if isinstance(answer, str):
         click.echo(answer)
@@ -151,22 +167,3 @@ def _show(answer: str | Table | AuditResult, as_json: bool) -> int:
     texts = [*(f"{name:<12} {text}" for name, text in answer.lines), answer.verdict]
     click.echo(json_line(answer.row) if as_json else "\n".join(map(shown, texts)))
     return answer.status
-
-
-def command(name: str, function: Callable[..., Any]) -> click.Command:
-    """Return a function as the command called `name`.
-
-    It returns a text, a `Table`, an `AuditResult` or several of them. An iterator is asked for the
-    next result after the one before was printed.
-    """
-    made: Mapping[str, inspect.Parameter] = taken(function)
-    parameters = [_option(*each) for each in made.items()]
-    answer = inspect.signature(function).return_annotation
-    kinds = {answer, *get_args(answer)}
-    if AuditResult in kinds:
-        said = "Exit with status 3 if the audit is inconclusive."
-        parameters.append(click.Option(["--strict"], is_flag=True, help=said))
-    if kinds & {AuditResult, Table}:
-        said = "Print one JSON object."
-        parameters.append(click.Option(["--json", "as_json"], is_flag=True, help=said))
-    return _Command(name, callback=function, params=parameters, help=inspect.getdoc(function))

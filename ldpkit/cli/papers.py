@@ -61,7 +61,7 @@ def audit_kv(
     """Audit a key-value mechanism with KV-Auditor."""
     given = {"padding": padding, "share": share, "eta": eta, "buckets": buckets, "rounds": rounds}
     own = {"k": 1} if issubclass(KEY_VALUE[mechanism], CPP) else _PCKV
-    own |= {name: value for name, value in (given | {"k": keys}).items() if value is not None}
+    own = own | {name: value for name, value in (given | {"k": keys}).items() if value is not None}
     sides = 2 if auditor == "skv" else 1
     least = 2 * sides if words.get("estimator") in count_ratio.HALVED else sides
     trials = integer("users", users, least, 10**12) // sides

@@ -84,11 +84,11 @@ def test_options_are_the_parameters_of_the_audits():
         wanted = inspect.signature(source).parameters
         wanted = {name: wanted[name] for name in wanted if name not in left_out}
         shown |= {"attack": shown.pop("rule")} if "rule" in shown else {}
-        assert set(shown) - {"strict", "as_json", "seed"} == set(wanted)
+        assert set(shown) - {"as_strict", "as_json", "seed"} == set(wanted)
         for name, parameter in wanted.items():
             option = shown[name]
             assert option.required == (parameter.default is parameter.empty) and option.help
-            if name not in ("mechanism", "dimension") and not option.required:
+            if not option.required and parameter.default is not None:
                 assert option.default == parameter.default
 
 

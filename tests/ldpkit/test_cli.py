@@ -152,7 +152,7 @@ def test_the_list_of_commands_is_theirs_and_imports_none():
     every = commands().commands
     assert list(COMMANDS) == sorted(every)
     for name, (place, text) in COMMANDS.items():
-        assert every[name].callback is pkgutil.resolve_name(place)
+        assert every[name].callback.__wrapped__ is pkgutil.resolve_name(place)
         assert every[name].get_short_help_str(10**3) == text
     code = ("import atexit, sys; from ldpkit.cli import main; atexit.register(lambda:"
             " print('numpy' in sys.modules)); main()")  # fmt: skip
