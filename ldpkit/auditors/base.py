@@ -14,7 +14,7 @@ from ..rng import derive
 from ..types import Pair, Row, Word
 from .result import AuditResult
 
-__all__ = ["ALPHA", "Alpha", "Auditor", "PairAudit", "Seed", "from_names", "makeable"]
+__all__ = ["ALPHA", "Alpha", "Auditor", "PairAudit", "Seed", "makeable"]
 
 ALPHA = 0.01
 """Significance of every audit unless another one is given."""
@@ -45,8 +45,8 @@ class Auditor(checks.Checked, ABC):
     ] = 10**6
     alpha: Alpha = ALPHA
 
-    target: ClassVar[Callable[..., Any]]
-    """Of audits with a field `mechanism`: return the mechanism of a name with these parameters."""
+    names: ClassVar[Mapping[str, Callable[..., Any]]]
+    """Of audits with a field `mechanism`: the mechanisms that words name."""
 
     @abstractmethod
     def run(self, seed: int = 1) -> Sequence[AuditResult]:
@@ -81,6 +81,11 @@ class Auditor(checks.Checked, ABC):
         return cls(**words)
 
     @classmethod
+    def target(cls, name: str, **parameters: Word) -> Any:
+        """Return the mechanism of a name with these parameters."""
+        return build(name, cls.names[checks.one_of("mechanism", name, cls.names)], **parameters)
+
+    @classmethod
     def cell(cls, *, runs: int = 1, seed: int = 1, **words: Word) -> list[Row]:
         """Compute one cell of a grid: run an audit several times, each time on its own stream.
 
@@ -104,15 +109,6 @@ class Auditor(checks.Checked, ABC):
             for run in range(checks.integer("runs", runs, 1))
             for result in audit.run(derive(seed, "run", run))
         ]
-
-
-def from_names(names: Mapping[str, Callable[..., Any]]) -> Any:
-    """Return a `target` that makes the mechanisms of these names."""
-
-    def target(name: str, **parameters: Word) -> Any:
-        return build(name, names[checks.one_of("mechanism", name, names)], **parameters)
-
-    return staticmethod(target)
 
 
 @dataclass(frozen=True)

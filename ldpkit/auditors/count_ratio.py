@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike
 
 from .. import checks, stats
 from ..rng import generator
-from ..types import Array, Rng, Row, Word
+from ..types import Array, Rng, Row
 from .base import Auditor
 from .result import AuditResult, Claim, too_few
 
-__all__ = ["ESTIMATORS", "DistributionAudit", "audit_distributions", "statistic"]
+__all__ = ["ESTIMATORS", "DistributionAudit", "statistic"]
 
 ESTIMATORS = ("released", "printed", "valid", "split", "pooled")
 """Names of the estimators, see `statistic`."""
@@ -400,13 +400,3 @@ class DistributionAudit(Compared):
     def play(self, draw: Draw) -> Iterator[Groups]:
         counts = [draw.counts(np.asarray(group)) for group in (self.first, self.second)]
         yield [counts if self.guess is None else [draw.thin(c, self.guess) for c in counts]]
-
-
-def audit_distributions(
-    first: ArrayLike, second: ArrayLike, *, seed: int = 1, **fields: Word
-) -> AuditResult:
-    """Compare two distributions over the same outputs.
-
-    Parameters are the fields of `DistributionAudit`, and the `seed` of its `run`.
-    """
-    return DistributionAudit(first, second, **fields).run(seed)[0]

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -28,8 +28,8 @@ from .result import AuditResult, too_few
 
 # fmt: off
 __all__ = [
-    "GradientAudit", "audit_gradient",
-    "epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled", "lower_sides"
+    "GradientAudit", "epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled",
+    "lower_sides"
 ]
 # fmt: on
 
@@ -276,7 +276,10 @@ class GradientAudit(ErrorsAudit):
     pairs: Annotated[Pairs, checks.rule(checks.instance, Pairs, "Pairs of gradients")]
     attack: Annotated[str, checks.rule(checks.one_of, RULES)] = "cosine"
     _: KW_ONLY
-    alpha: Annotated[float, lambda _, alpha: stats.significance(alpha, 0.25)] = ALPHA
+    alpha: Annotated[
+        float, lambda _, alpha: stats.significance(alpha, 0.25), "Significance, in [1e-100, 1/4]."
+    ] = ALPHA
+    names: ClassVar = GRADIENT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -297,7 +300,6 @@ class GradientAudit(ErrorsAudit):
         adversary: str,
         epsilon: Annotated[Epsilon, "Budget of one report, in [1e-6, 30]."],
         mechanism: str = "LDP-SGD",
-        attack: str = "cosine",
         dimension: Annotated[
             int | None,
             "Dimension of the dummy gradient (by default 4810, the parameters of a small network).",
@@ -307,9 +309,7 @@ class GradientAudit(ErrorsAudit):
         pairs: Annotated[
             str | None, "File of the adversary file, an archive of NumPy (.npz)."
         ] = None,
-        trials: Trials = 500,
-        alpha: Annotated[float, "Significance, in [1e-100, 1/4]."] = ALPHA,
-        faithful: Faithful = False,
+        **fields: Word,
     ) -> Self:
         """Return the audit of a randomiser given by name with an adversary given by name.
 
@@ -329,13 +329,12 @@ class GradientAudit(ErrorsAudit):
             Clipping norm.
         pairs : str, optional
             File of the adversary ``file``, see `ldpkit.attacks.gradient.read`.
-        attack, trials, alpha, faithful
-            See `GradientAudit`.
+        **fields
+            Other fields of `GradientAudit`.
         """
-        make = GRADIENT[checks.one_of("mechanism", mechanism, GRADIENT)]
         crafted = named(adversary, dimension, norm, pairs)
-        target = make(crafted.first.shape[1], epsilon, clip)
-        return cls(target, crafted, attack, trials=trials, alpha=alpha, faithful=faithful)
+        target = cls.target(mechanism, d=crafted.first.shape[1], epsilon=epsilon, clip=clip)
+        return super().of(mechanism=target, pairs=crafted, **fields)
 
     @functools.cached_property
     def rates(self) -> Rates:
@@ -398,18 +397,3 @@ class GradientAudit(ErrorsAudit):
             progress.add(at.size, *(("fp", at.size - hits) if first else ("fn", hits)))
             answers += hits
         return answers
-
-
-def audit_gradient(
-    mechanism: GradientMechanism,
-    pairs: Pairs,
-    attack: str = "cosine",
-    *,
-    seed: int = 1,
-    **fields: Word,
-) -> AuditResult:
-    """Audit a randomised gradient.
-
-    Parameters are the fields of `GradientAudit`, and the `seed` of its `run`.
-    """
-    return GradientAudit(mechanism, pairs, attack, **fields).run(seed)[0]

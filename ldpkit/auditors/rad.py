@@ -17,7 +17,7 @@ section 7.3.
 import math
 import time
 from dataclasses import KW_ONLY, asdict, dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy
@@ -29,13 +29,13 @@ from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..rng import generator
 from ..stats import Delta
 from ..types import Word
-from .base import Alpha, Auditor, from_names
+from .base import Alpha, Auditor
 from .result import AuditResult, Claim, Row, too_few
 
 # fmt: off
 __all__ = [
     "CALIBRATED", "PROTOCOLS", "Calibration", "RADAudit", "calibrate", "epsilon_interval",
-    "invert_blackbox", "invert_known", "rad_audit", "rad_result", "rad_uniform"
+    "invert_blackbox", "invert_known", "rad_result", "rad_uniform"
 ]
 # fmt: on
 
@@ -255,7 +255,7 @@ class RADAudit(Auditor):
     _: KW_ONLY
     trials: checks.Count = 10**4
     faithful: checks.Flag = False
-    target = from_names(PROTOCOLS)
+    names: ClassVar = PROTOCOLS
 
     def __post_init__(self) -> None:
         checks.need(
@@ -298,14 +298,6 @@ class RADAudit(Auditor):
                 seconds=time.perf_counter() - start,
             )
         ]
-
-
-def rad_audit(mechanism: GRR | FloorSS | OUE, *, seed: int = 1, **fields: Word) -> AuditResult:
-    """Audit a protocol by reconstruction, as the paper simulates it.
-
-    Parameters are the fields of `RADAudit`, and the `seed` of its `run`.
-    """
-    return RADAudit(mechanism, **fields).run(seed)[0]
 
 
 # --- calibration ----------------------------------------------------------------------------------

@@ -26,13 +26,13 @@ from ..mechanisms.base import Epsilon
 from ..mechanisms.gradient import LDPSGD
 from ..progress import Progress, count_begun
 from ..rng import generator
-from ..types import Array, Rates, Rng, Word
+from ..types import Array, Rates, Rng
 from .gradient import ErrorsAudit, Trials, lower_sides
 from .result import AuditResult
 
 # fmt: off
 __all__ = [
-    "ShuffleAudit", "audit_shuffle", "pmfs", "pair_delta", "blanket_delta", "solve",
+    "ShuffleAudit", "pmfs", "pair_delta", "blanket_delta", "solve",
     "closed_bound", "least_clients", "threshold_rates"
 ]
 # fmt: on
@@ -341,13 +341,3 @@ class ShuffleAudit(ErrorsAudit):
                 },
             )
         ]
-
-
-def audit_shuffle(
-    epsilon: float, clients: int, delta: float = 1e-6, *, seed: int = 1, **fields: Word
-) -> AuditResult:
-    """Audit shuffled LDP-SGD.
-
-    Parameters are the fields of `ShuffleAudit`, and the `seed` of its `run`.
-    """
-    return ShuffleAudit(epsilon, clients, delta, **fields).run(seed)[0]

@@ -38,7 +38,10 @@ COMMANDS = {
         "ldpkit.blackbox.commands:exact",
         "Compute the exact loss of a client by running every way through its code.",
     ),
-    "list": ("ldpkit.cli.tables:list_mechanisms", "List the mechanisms by family, one line each."),
+    "list": (
+        "ldpkit.cli.tables:list_mechanisms",
+        "List the mechanisms by family, one line each, after what they come from.",
+    ),
     "plan": (
         "ldpkit.blackbox.commands:plan",
         "Estimate how many reports, and how much time, the proof of a suspected leak would need.",

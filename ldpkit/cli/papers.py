@@ -88,10 +88,8 @@ def audit_gradient(
     seed: Seed = 1,
     **words: Annotated[
         Word,
-        options(
-            GradientAudit.of,
-            *("epsilon", "dimension", "norm", "clip", "pairs", "trials", "alpha", "faithful"),
-        ),
+        options(GradientAudit.of, "epsilon", "dimension", "norm", "clip", "pairs"),
+        options(GradientAudit, "trials", "alpha", "faithful"),
     ],
 ) -> list[AuditResult]:
     """Audit a randomised gradient: can the server tell which of two gradients a client sent?"""

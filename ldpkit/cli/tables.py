@@ -8,24 +8,38 @@ from typing import Annotated, Any
 from .. import attacks, checks, jit, stats
 from ..auditors.base import ALPHA, Alpha
 from ..auditors.result import finite, titled
-from ..mechanisms import MECHANISMS, takes
+from ..mechanisms import GRADIENT, KEY_VALUE, MECHANISMS, takes
 from ..reports.base import ROUTES, log_ratio
 from ..stats import epsilon_buehler
 from ..types import Pair, Word
 from .frame import NUMBER, Table
 from .options import PARAMETERS, Name, mechanism_of
 
+_ROOMS = {
+    "ldpkit.mechanisms": "--- mechanisms of the five papers: audit, audit-kv, audit-gradient ---",
+    "ldpkit.beyond": "--- protocols that none of the five papers has: audit ---",
+    "ldpkit.blackbox": "--- any other client: audit --client, --command or --recordings ---",
+}
+"""Headings of `list_mechanisms`, each with the package that it is about."""
+
 
 def list_mechanisms() -> str:
-    """List the mechanisms by family, one line each."""
-    families: dict[str, list[str]] = {}
-    for name, mechanism in MECHANISMS.items():
+    """List the mechanisms by family, one line each, after what they come from."""
+    rooms: dict[str, dict[str, list[str]]] = {room: {} for room in _ROOMS}
+    for name, mechanism in (MECHANISMS | KEY_VALUE | GRADIENT).items():
         # some names fix parameters of a class
         described = mechanism.func if isinstance(mechanism, functools.partial) else mechanism
-        family = str(sys.modules[described.__module__].__doc__).partition(":")[0]
-        first = str(described.__doc__).partition("\n\n")[0]
-        families.setdefault(family, []).append(f"  {name:<12} {' '.join(first.split())}")
-    return "\n".join(line for family, lines in families.items() for line in (family, *lines))
+        module = sys.modules[described.__module__]
+        family = str(module.__doc__).partition(":")[0].partition("\n")[0].rstrip(".")
+        first = " ".join(str(described.__doc__).partition("\n\n")[0].split())
+        room = rooms[module.__name__.rpartition(".")[0]]
+        room.setdefault(family, []).append(f"  {name:<12} {first}")
+    lines = []
+    for room, families in rooms.items():
+        lines.append(_ROOMS[room])
+        for family, names in families.items():
+            lines += [family, *names]
+    return "\n".join(lines)
 
 
 def cache(clear: Annotated[bool, "Remove the machine code."] = False) -> str:

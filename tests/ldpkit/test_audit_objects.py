@@ -2,7 +2,6 @@
 them."""
 
 import dataclasses
-import inspect
 import math
 
 import pytest
@@ -14,6 +13,7 @@ from ldpkit.blackbox import curve
 from ldpkit.blackbox.page import page
 from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.cli import commands
+from ldpkit.cli.frame import options
 from ldpkit.mechanisms import GRR
 from ldpkit.rng import derive
 
@@ -77,12 +77,13 @@ def test_a_page_leaves_out_what_is_not_known(name):
 
 
 def test_options_are_the_parameters_of_the_audits():
-    sources = {"audit-gradient": GradientAudit.of, "audit-shuffle": ShuffleAudit}
-    for command, source in sources.items():
+    fields = ("attack", "trials", "alpha", "faithful")
+    sources = {
+        "audit-gradient": options(GradientAudit.of) | options(GradientAudit, *fields),
+        "audit-shuffle": options(ShuffleAudit, "epsilon", "clients", "delta", *fields[1:]),
+    }
+    for command, wanted in sources.items():
         shown = {option.name: option for option in commands().commands[command].params}
-        left_out = ("attack", "d") if source is ShuffleAudit else ()
-        wanted = inspect.signature(source).parameters
-        wanted = {name: wanted[name] for name in wanted if name not in left_out}
         shown |= {"attack": shown.pop("rule")} if "rule" in shown else {}
         assert set(shown) - {"as_strict", "as_json", "seed"} == set(wanted)
         for name, parameter in wanted.items():

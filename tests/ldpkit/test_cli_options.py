@@ -8,7 +8,7 @@ from commands import REST, one_line
 
 from ldpkit import audit
 from ldpkit import mechanisms as lib
-from ldpkit.auditors import audit_kv
+from ldpkit.auditors import KVAudit
 from ldpkit.mechanisms.composite import BASES
 from ldpkit.stats import down
 
@@ -93,7 +93,7 @@ KEY_VALUES = [
 
 def test_json_and_table_of_key_values_are_the_audit_of_python(call):
     for text, mechanism, auditor, given in KEY_VALUES:
-        result = audit_kv(mechanism, auditor, last=True, **{"alpha": 0.05} | given)[-1]
+        result = KVAudit(mechanism, auditor, last=True, **{"alpha": 0.05} | given).run()[-1]
         status, out, err = call(f"audit-kv --mechanism {text} --json")
         assert (status, err) == (0, "") and out.count("\n") == 1, text
         own = json.loads(result.to_json())
