@@ -17,8 +17,7 @@ from .. import __version__, attacks, checks, stats
 from ..auditors import Audit
 from ..auditors.base import ALPHA, Alpha, Seed
 from ..auditors.result import AuditResult, Row
-from ..cli.frame import FAILED, NUMBER, Table, options
-from ..cli.options import PARAMETERS, Name, mechanism_of
+from ..cli.frame import FAILED, NUMBER, PARAMETERS, Name, Table, mechanism_of, options
 from ..digests import digest, replace, replaceable
 from ..jit import waiting
 from ..types import Word

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import click
 
 from ..checks import need
-from ..cli.options import PARAMETERS, Name, mechanism_of
+from ..cli.frame import PARAMETERS, Name, mechanism_of
 from ..mechanisms import Mechanism, takes
 from ..types import Word
 from . import curve

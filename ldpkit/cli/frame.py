@@ -1,6 +1,7 @@
-"""The frame of all commands: options from the types of a function's parameters, and output and exit
-status from its answer."""
+"""The frame of all commands: options from the types of a function's parameters, the mechanism that
+they name, and output and exit status from the answer."""
 
+import collections
 import functools
 import inspect
 import operator
@@ -13,9 +14,13 @@ import click
 from ..auditors import AuditResult
 from ..auditors.result import Row, json_line
 from ..checks import bare
+from ..mechanisms import GRR, MECHANISMS, Mechanism, Repeated, make, takes
 from ..progress import shown
 
-__all__ = ["FAILED", "NUMBER", "Table", "command", "number", "options"]
+__all__ = [
+    "FAILED", "NUMBER", "PARAMETERS", "Name", "Table", "command", "mechanism_of", "number",
+    "options",
+]  # fmt: skip
 
 FAILED = 4
 STATUS = {"none found": 0, "violation": 1, "inconclusive": 3, "not valid": FAILED}
@@ -119,6 +124,42 @@ def _option(name: str, parameter: inspect.Parameter) -> click.Parameter:
     texts = [note for note in notes if isinstance(note, str)]
     flag = f"--{name.replace('_', '-')}"
     return click.Option([flag, name], help=texts[-1], show_default=True, **more)
+
+
+# --- the mechanism --------------------------------------------------------------------------------
+
+Name = Annotated[str | None, {"metavar": "NAME"}, "A mechanism from `ldpkit list`."]
+"""The name of a mechanism, as the type of an option."""
+
+
+def _parameters() -> dict[str, inspect.Parameter]:
+    """Return all parameters of mechanisms by name, none of which is needed.
+
+    The help of each names the mechanisms that take it, unless most of them do.
+    """
+    found = options(Repeated, "tau", "memoise") | options(GRR)
+    common, takers = [*found], collections.defaultdict(list)
+    for mechanism, cls in MECHANISMS.items():
+        for name, parameter in options(cls).items():
+            if bare(parameter.annotation) is not str:  # the name of the mechanism implies a text
+                found.setdefault(name, parameter)
+                takers[name].append(mechanism)
+    for name, parameter in found.items():
+        *_, text = (note for note in parameter.annotation.__metadata__ if isinstance(note, str))
+        named = "" if name in common else f" ({', '.join(takers[name])})"
+        told = Annotated[parameter.annotation, f"{text.rstrip('.')}{named}."]
+        found[name] = parameter.replace(default=None, annotation=told)
+    return found
+
+
+PARAMETERS = _parameters()
+"""All parameters of mechanisms, as options."""
+
+
+def mechanism_of(mechanism: str, own: Row) -> Mechanism:
+    """Return the mechanism that the options describe."""
+    delta = {"delta": own.get("delta") or 0.0 if takes(mechanism, "delta") else None}
+    return make(mechanism, **own | delta | {"memoise": own.get("memoise") or None})
 
 
 # --- commands -------------------------------------------------------------------------------------

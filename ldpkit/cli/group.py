@@ -92,17 +92,17 @@ def cli() -> None:
     """Audit local differential privacy."""
 
 
-_LONG, _MOST = 200, 2000  # characters of a value in a message, and of a message
+_VALUE, _MESSAGE = 200, 2000  # most characters of a value in a message, and of a message
 
 
 def brief(message: str) -> str:
     """Return a message in one line that a terminal may show, with long values shortened."""
     line = re.sub(
-        rf"""(?<!\w)'[^']{{{_LONG},}}'|(?<!\w)"[^"]{{{_LONG},}}"|\S{{{_LONG},}}""",
-        lambda value: _cut(value[0], _LONG // 2),
+        rf"""(?<!\w)'[^']{{{_VALUE},}}'|(?<!\w)"[^"]{{{_VALUE},}}"|\S{{{_VALUE},}}""",
+        lambda value: _cut(value[0], _VALUE // 2),
         shown(" ".join(message.split())),
     )
-    return _cut(line, _MOST)
+    return _cut(line, _MESSAGE)
 
 
 def _cut(text: str, most: int) -> str:

@@ -186,16 +186,16 @@ def refine(
 ) -> Table:
     """Choose the parameter of an adaptive protocol and compare it with the classical ones."""
     attack = MaximalGain(targets=min(10, max(k, 1)) if targets is None else targets, **fakes)
-    law, grid = ("published", "published") if published else ("exact", None)
+    asr, grid = ("published", "published") if published else ("exact", None)
     weights = (w_asr, w_mse, w_epg)
     chosen = refinement.refine(
-        family, k, epsilon, weights=weights, strategy=strategy, limit=limit, grid=grid, law=law,
+        family, k, epsilon, weights=weights, strategy=strategy, limit=limit, grid=grid, asr=asr,
         poisoning=attack,
     )  # fmt: skip
     adaptive = refinement.FAMILIES[family]
     name = adaptive.parameter
     rows: list[Row] = [
-        {"mechanism": m.name, name: getattr(m, name, None)} | refinement.scores(m, law, attack)
+        {"mechanism": m.name, name: getattr(m, name, None)} | refinement.scores(m, asr, attack)
         for m in (chosen, *(classical(k, epsilon) for classical in adaptive.classical))
     ]
     first, *others = [{key: finite(value) for key, value in row.items()} for row in rows]

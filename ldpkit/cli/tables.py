@@ -12,8 +12,7 @@ from ..mechanisms import GRADIENT, KEY_VALUE, MECHANISMS, takes
 from ..reports.base import ROUTES, log_ratio
 from ..stats import epsilon_buehler
 from ..types import Pair, Word
-from .frame import NUMBER, Table
-from .options import PARAMETERS, Name, mechanism_of
+from .frame import NUMBER, PARAMETERS, Name, Table, mechanism_of
 
 _ROOMS = {
     "ldpkit.mechanisms": "--- mechanisms of the five papers: audit, audit-kv, audit-gradient ---",

@@ -487,7 +487,7 @@ AUDITORS = [
     ("shuffle.solve(lambda e: 1.0, 0.1, 1.0)", "delta must be reached at an epsilon in [0, 1], got 0.1"),
     # refinement
     ("refine.front('sss', 9, 1.0)", "family must be one of ss, ue, lh, he, got 'sss'; did you mean 'ss'?"),
-    ("refine.front('ue', 9, 1.0, law='printed')", "law must be one of exact, published, got 'printed'"),
+    ("refine.front('ue', 9, 1.0, asr='printed')", "asr must be one of exact, published, got 'printed'"),
     ("refine.front('ue', 9, 1.0, grid=[])", "grid must be a non-empty list of numbers or 'published', got"),
     ("refine.front('ue', 9, 1.0, poisoning=3)", "poisoning must be a MaximalGain, got 3"),
     ("refine.front('ss', 2, 1.0)", "k must be at least 3 for family ss (the paper's grid ends at k - 2), got 2"),
@@ -499,7 +499,7 @@ AUDITORS = [
     ("refine.select([[1.0, 2.0]], weights=[1, -1])", "weights[1] must be a finite number >= 0, got -1"),
     ("refine.select([[1.0, 2.0]], limit=nan)", f"limit {UNIT} nan"),
     ("refine.refine('ue', 9, 1.0, weights=(0, 0, 0))", "weights must be 3 numbers >= 0, not all zero, got [0.0, 0.0, 0.0]"),
-    ("refine.success(grr, 'real')", "law must be one of exact, published, got 'real'"),
+    ("refine.success(grr, 'real')", "asr must be one of exact, published, got 'real'"),
     ("refine.table(['GRR'], [2], [0])", f"{EPSILON} 0"),
 ]  # fmt: skip
 
