@@ -78,7 +78,7 @@ def planned(
         if not words["mechanism"]:  # a client states no claim of its own
             words |= dict(zip(("epsilon", "delta"), claim.implied))
     target, inputs, delta = target_of(**words)
-    audited = tuple(pair[0]) if pair else None
+    audited: Any = tuple(pair[0]) if pair else None
     learned = names and {*names} == {attacks.Learned.name}
     if learned and isinstance(target, Client) and not pair:
         if all_pairs:
@@ -338,7 +338,8 @@ def plan(
     Give --mechanism, the claimed --epsilon and the --suspected one. Or give --epsilon, and --tpr
     and --fpr of an event.
     """
-    claim, delta = own.get("epsilon"), own.get("delta") or 0.0
+    claim: Any = own.get("epsilon")
+    delta = own.get("delta") or 0.0
     alpha = stats.significance(alpha)
     checks.need(
         claim is not None and (mechanism is None) != (tpr is None or fpr is None),
@@ -396,7 +397,7 @@ def exact(
     """
 
     def start() -> ExactResult:
-        claim = {"epsilon": epsilon, "delta": delta}
+        claim: Row = {"epsilon": epsilon, "delta": delta}
         separate = SeparateClient.of(client, values=listed(inputs), report="any", **claim)
         return separate.function(functools.partial(exact_client, **most))
 

@@ -10,7 +10,7 @@ import click
 from ..checks import need
 from ..cli.frame import PARAMETERS, Name, mechanism_of
 from ..mechanisms import Mechanism, takes
-from ..types import Word
+from ..types import Row, Word
 from . import curve
 from .clients import Client, Program, recorded
 from .clients.anything import parsed
@@ -92,7 +92,7 @@ def target_of(
     by so many `threads` at a time. The `words` have the parameters of mechanisms.
     """
     own = {name: words.get(name) for name in PARAMETERS}
-    sources = {
+    sources: Row = {
         "mechanism": mechanism,
         "client": client,
         "command": command,
@@ -100,19 +100,17 @@ def target_of(
     }
     named = [name for name, given in sources.items() if given]
     need(len(named) == 1, "give either --mechanism or --client (or --command, or --recordings)")
-    source, kept = named[0], {"fields": fields, "ignore": ignore}
-    kept = {name: text.split(",") for name, text in kept.items() if text}
+    source, what = named[0], sources[named[0]]
+    lists = {"fields": fields, "ignore": ignore}
+    kept: Row = {name: text.split(",") for name, text in lists.items() if text}
     need(
         source == "recordings" or not kept, f"--{''.join([*kept][:1])} names fields of --recordings"
     )
     values, delta = listed(inputs), own["delta"] or 0.0
     if mechanism:
         need(report is None, "--report describes the reports of a --client")
-        return (
-            mechanism_of(mechanism, own),
-            values,
-            None if takes(mechanism, "delta") else delta or None,
-        )
+        own_delta = takes(mechanism, "delta")
+        return mechanism_of(mechanism, own), values, None if own_delta else delta or None
     k, epsilon, _ = (own.pop(name) for name in ("k", "epsilon", "delta"))
     extra = [f"--{name}" for name, value in own.items() if value is not None and value is not False]
     free = report == "any" and (source == "recordings" or values is not None)
@@ -126,14 +124,14 @@ def target_of(
     told = [needs] * bool(missing) + [f"takes no {name}" for name in extra[:1]]
     need(not told, f"--{source} {', and '.join(told)}")
     need(source == "command" or not skip_lines, "--skip-lines are those of a --command")
+    claimed: Row = {"k": k or 0, "report": report, "epsilon": epsilon, "delta": delta}
     if recordings:
-        return recorded(*recordings, report, epsilon, delta, k or 0, **kept), None, None
-    claimed = {"k": k or 0, "report": report, "epsilon": epsilon, "delta": delta}
+        return recorded(*recordings, **claimed, **kept), None, None
     claimed |= {"values": values if free else None, "on_error": on_error}
     made = (
-        Client(Program(command, limit, skip_lines), name=command, **claimed)
+        Client(Program(what, limit, skip_lines), name=what, **claimed)
         if command
-        else SeparateClient.of(client, threads, **claimed)
+        else SeparateClient.of(what, threads, **claimed)
     )
     return made, None if free else values, None
 
@@ -155,17 +153,15 @@ def curve_of(
 ) -> curve.Curve | None:
     """Return the trade-off curve that the options claim, or ``None`` if they claim epsilon."""
     named = claim or (None if mu is None else "gdp")
-    files = [
+    files: list[tuple[Any, ...]] = [
         (claim_points, curve.points, ["alpha", "beta"]),
         (claim_lines, curve.lines, ["epsilon", "delta"]),
     ]
     given = [row for row in files if row[0]]
     need(len(given) + bool(named) < 2, "give one of --claim, --claim-points and --claim-lines")
     if named:
-        wanted, words = (
-            ["mu", *inspect.signature(curve.CURVES[named]).parameters],
-            words | {"mu": mu},
-        )
+        words |= {"mu": mu}
+        wanted = ["mu", *inspect.signature(curve.CURVES[named]).parameters]
         return curve.make(named, **{n: words[n] for n in wanted if words.get(n) is not None})
     for file, made, columns in given:
         return made(*_read(Path(file), columns))

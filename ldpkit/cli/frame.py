@@ -66,6 +66,11 @@ def number(value: Any) -> float:
         return int(read) if read.is_integer() else read
 
 
+def _whole(value: Any) -> int:
+    read: Any = number(value)
+    return operator.index(read)
+
+
 class Number(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has no arguments
     """A number of an option, which `kind` reads."""
 
@@ -83,7 +88,7 @@ class Number(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has no arg
 NUMBER = Number("number", "a number", number)
 _OPTIONS: dict[type, Row] = {
     bool: {"is_flag": True},
-    int: {"type": Number("integer", "a whole number", lambda x: operator.index(number(x)))},
+    int: {"type": Number("integer", "a whole number", _whole)},
     float: {"type": Number("float", "a number", real)},
     str: {},
     object: {},
@@ -184,7 +189,7 @@ def command(name: str, function: Callable[..., Any]) -> click.Command:
 
     answer = inspect.signature(function).return_annotation
     kinds = {answer, *get_args(answer)}
-    flags = [
+    flags: list[tuple[str, str, set[type]]] = [
         ("strict", "Exit with status 3 if the audit is inconclusive.", {AuditResult}),
         ("json", "Print one JSON object.", {AuditResult, Table}),
     ]

@@ -22,8 +22,6 @@ from .frame import Table, options
 
 # --- key-value mechanisms -------------------------------------------------------------------------
 
-_PCKV = {"k": 4, "share": 0.5}  # as in the paper
-
 
 def audit_kv(
     mechanism: Annotated[
@@ -59,9 +57,12 @@ def audit_kv(
     **words: Annotated[Word, options(KVAudit, "estimator", "minimum", "ownership")],
 ) -> AuditResult:
     """Audit a key-value mechanism with KV-Auditor."""
-    given = {"padding": padding, "share": share, "eta": eta, "buckets": buckets, "rounds": rounds}
-    own = {"k": 1} if issubclass(KEY_VALUE[mechanism], CPP) else _PCKV
-    own = own | {name: value for name, value in (given | {"k": keys}).items() if value is not None}
+    given = {
+        "k": keys, "padding": padding, "share": share, "eta": eta, "buckets": buckets,
+        "rounds": rounds,
+    }  # fmt: skip
+    own: Row = {"k": 1} if issubclass(KEY_VALUE[mechanism], CPP) else {"k": 4, "share": 0.5}
+    own |= {name: value for name, value in given.items() if value is not None}
     sides = 2 if auditor == "skv" else 1
     least = 2 * sides if words.get("estimator") in count_ratio.HALVED else sides
     trials = integer("users", users, least, 10**12) // sides

@@ -34,8 +34,8 @@ def list_mechanisms() -> str:
         room = rooms[module.__name__.rpartition(".")[0]]
         room.setdefault(family, []).append(f"  {name:<12} {first}")
     lines = []
-    for room, families in rooms.items():
-        lines.append(_ROOMS[room])
+    for title, families in zip(_ROOMS.values(), rooms.values()):
+        lines.append(title)
         for family, names in families.items():
             lines += [family, *names]
     return "\n".join(lines)

@@ -228,13 +228,13 @@ def front(
         for end in (points.min(), points.max()):  # the mechanism checks its parameter
             chosen.adaptive(k, epsilon, end.item())
     (p, q), poisoning = chosen.rates(k, epsilon, points), _poisoning(poisoning, k)
-    asr: Numbers = support_success(p, q, k)
+    rate: Numbers = support_success(p, q, k)
     supported: Numbers = poisoning.targets
     if family == "lh" and asr == "published":
-        asr = p / np.maximum(k / points, 1)  # by the mean number of values in a cell (eq. 15)
+        rate = p / np.maximum(k / points, 1)  # by the mean number of values in a cell (eq. 15)
     elif family == "ss":
-        asr, supported = p / points, np.minimum(points, poisoning.targets)
-    return Front(points, asr, support_variance(p, q), poisoning.gain(p, q, supported))
+        rate, supported = p / points, np.minimum(points, poisoning.targets)
+    return Front(points, rate, support_variance(p, q), poisoning.gain(p, q, supported))
 
 
 def refine(
