@@ -261,7 +261,6 @@ def _counted(results: list[AuditResult], words: Row) -> Iterator[AuditResult]:
 
 def resume(
     file: Annotated[Path, {"type": click.Path(exists=True, dir_okay=False, path_type=Path)}],
-    /,
     trials: Annotated[
         int | None, "Reports per input, at least 1, including those before the stop."
     ] = None,

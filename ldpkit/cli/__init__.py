@@ -34,11 +34,10 @@ def commands() -> "click.Group":
     """Return all commands, imported."""
     import click
 
-    from .group import cli
+    from .group import COMMANDS, cli
 
-    context = click.Context(cli)
-    for name in cli.list_commands(context):
-        cli.get_command(context, name)
+    for name in COMMANDS:
+        cli.get_command(click.Context(cli), name)
     return cli
 
 

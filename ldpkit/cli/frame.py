@@ -7,6 +7,7 @@ import inspect
 import operator
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args
 
 import click
@@ -57,18 +58,13 @@ def real(value: Any) -> float:
     return 2.0 ** int(power[1]) if power else float(value)
 
 
-def number(value: Any) -> float:
+def number(value: Any) -> Any:
     """Read a number as `real` does; a whole one becomes an exact integer, also beyond 2**53."""
     try:
         return int(str(value))
     except ValueError:
         read = real(value)
         return int(read) if read.is_integer() else read
-
-
-def _whole(value: Any) -> int:
-    read: Any = number(value)
-    return operator.index(read)
 
 
 class Number(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has no arguments
@@ -88,7 +84,7 @@ class Number(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has no arg
 NUMBER = Number("number", "a number", number)
 _OPTIONS: dict[type, Row] = {
     bool: {"is_flag": True},
-    int: {"type": Number("integer", "a whole number", _whole)},
+    int: {"type": Number("integer", "a whole number", lambda x: operator.index(number(x)))},
     float: {"type": Number("float", "a number", real)},
     str: {},
     object: {},
@@ -112,7 +108,7 @@ def options(source: Callable[..., Any], *names: str, **help: str) -> dict[str, i
 
 
 def _option(name: str, parameter: inspect.Parameter) -> click.Parameter:
-    """Return the option for a parameter.
+    """Return the option for a parameter, or the argument for one that is a path.
 
     Its type is that of the parameter. Items in ``Annotated`` are its help (the last text) and
     further arguments of click (a dictionary).
@@ -124,7 +120,7 @@ def _option(name: str, parameter: inspect.Parameter) -> click.Parameter:
     more |= {} if needed or parameter.default is None else {"default": parameter.default}
     for note in notes:
         more |= note if isinstance(note, dict) else {}
-    if parameter.kind is parameter.POSITIONAL_ONLY:
+    if kind is Path:
         return click.Argument([name], **more)
     texts = [note for note in notes if isinstance(note, str)]
     flag = f"--{name.replace('_', '-')}"
@@ -177,11 +173,10 @@ def command(name: str, function: Callable[..., Any]) -> click.Command:
     asked for the next result after the one before was printed.
     """
     made = options(function)
-    places = [key for key, option in made.items() if option.kind is option.POSITIONAL_ONLY]
 
     @functools.wraps(function)
     def run(as_json: bool = False, as_strict: bool = False, **given: Any) -> int:
-        answers = function(*[given.pop(key) for key in places], **given)
+        answers = function(**given)
         single = isinstance(answers, (str, Table, AuditResult))
         statuses = {_print(answer, as_json) for answer in ([answers] if single else answers)}
         statuses -= set() if as_strict else {3}

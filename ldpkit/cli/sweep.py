@@ -211,7 +211,6 @@ def _table(text: str) -> bool:
 
 def sweep(
     config: Annotated[Path, {"type": click.Path(exists=True, dir_okay=False, path_type=Path)}],
-    /,
     scheduler: Annotated[
         str | None,
         {"metavar": "ADDRESS"},

@@ -24,20 +24,21 @@ _ROOMS = {
 
 def list_mechanisms() -> str:
     """List the mechanisms by family, one line each, after what they come from."""
-    rooms: dict[str, dict[str, list[str]]] = {room: {} for room in _ROOMS}
+    found: dict[tuple[str, str], list[str]] = {}
     for name, mechanism in (MECHANISMS | KEY_VALUE | GRADIENT).items():
         # some names fix parameters of a class
         described = mechanism.func if isinstance(mechanism, functools.partial) else mechanism
         module = sys.modules[described.__module__]
         family = str(module.__doc__).partition(":")[0].partition("\n")[0].rstrip(".")
         first = " ".join(str(described.__doc__).partition("\n\n")[0].split())
-        room = rooms[module.__name__.rpartition(".")[0]]
-        room.setdefault(family, []).append(f"  {name:<12} {first}")
+        place = module.__name__.rpartition(".")[0], family
+        found.setdefault(place, []).append(f"  {name:<12} {first}")
     lines = []
-    for title, families in zip(_ROOMS.values(), rooms.values()):
+    for room, title in _ROOMS.items():
         lines.append(title)
-        for family, names in families.items():
-            lines += [family, *names]
+        lines += [
+            x for (own, family), names in found.items() if own == room for x in (family, *names)
+        ]
     return "\n".join(lines)
 
 
