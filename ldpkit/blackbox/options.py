@@ -126,7 +126,7 @@ def target_of(
     need(source == "command" or not skip_lines, "--skip-lines are those of a --command")
     claimed: Row = {"k": k or 0, "report": report, "epsilon": epsilon, "delta": delta}
     if recordings:
-        return recorded(*recordings, **claimed, **kept), None, None
+        return recorded(what[0], what[1], **claimed, **kept), None, None
     claimed |= {"values": values if free else None, "on_error": on_error}
     made = (
         Client(Program(what, limit, skip_lines), name=what, **claimed)

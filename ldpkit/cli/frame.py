@@ -148,7 +148,7 @@ def _parameters() -> dict[str, inspect.Parameter]:
     for name, parameter in found.items():
         *_, text = (note for note in parameter.annotation.__metadata__ if isinstance(note, str))
         named = "" if name in common else f" ({', '.join(takers[name])})"
-        told = Annotated[parameter.annotation, f"{text.rstrip('.')}{named}."]
+        told: Any = Annotated[parameter.annotation, f"{text.rstrip('.')}{named}."]
         found[name] = parameter.replace(default=None, annotation=told)
     return found
 
