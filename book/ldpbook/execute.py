@@ -34,7 +34,7 @@ from tqdm import tqdm
 
 from ldpkit import digests
 
-from . import parameters
+from . import conditions, parameters
 
 if TYPE_CHECKING:  # not needed by processes that execute a notebook
     import pandas as pd
@@ -285,6 +285,7 @@ def shorten(most: int = 60) -> None:
 
 def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: str | Path = "_build") -> float:
     """Execute one notebook and return its wall time; raise an error that names the failing cell."""
+    import nbformat
     import papermill
     from traitlets.config import Config
 
@@ -305,7 +306,7 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
         os.environ["LDPKIT_NOTES"] = str(notes)
         try:
             notebook = papermill.execute_notebook(
-                re.sub("[{}]", r"\g<0>\g<0>", str(project.source(page))),  # papermill takes braces for names of parameters
+                nbformat.reads(json.dumps(conditions.judged(json.loads(project.source(page).read_text()))), as_version=4),  # type: ignore[no-untyped-call]
                 None,
                 parameters=parameters,
                 cwd=str(project.source(page).parent),
