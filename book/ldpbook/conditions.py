@@ -4,7 +4,8 @@ A sentence that begins with the role ``{when}`` has a condition, which is an exp
 last one evaluates all conditions of the page, so that every run of the page judges its text: that of the book, of `make page`, and
 of a browser. The cell shows the verdicts as data of the type `MIME`, and a page strikes the sentences whose condition is not true.
 
-A text in the place of a condition, for example ``{when}`"Theorem 4.3"```, is the reason why the sentence holds at all parameters.
+The role ``{always}`` begins a sentence that holds at all parameters. It has the reason as a text, ``{always}`"Theorem 4.3"```, or a
+condition that the variants of the page test.
 """
 
 import ast
@@ -14,7 +15,7 @@ from typing import Any
 
 Json = dict[str, Any]
 MIME = "application/vnd.ldpkit.conditions+json"
-ROLE = re.compile(r"\{when\}(`+)\s*(.+?)\s*\1(?!`)", flags=re.S)
+ROLE = re.compile(r"\{(when|always)\}(`+)\s*(.+?)\s*\2(?!`)", flags=re.S)
 
 
 def reason(condition: str) -> str:
@@ -30,10 +31,10 @@ def texts(notebook: Json) -> Iterator[str]:
         yield "".join(cell["source"]) if cell["cell_type"] == "markdown" else caption
 
 
-def of(notebook: Json) -> list[str]:
-    """Return the conditions of a notebook, each once and in order."""
-    found = (" ".join(text.split()) for _, text in ROLE.findall("\n".join(texts(notebook))))
-    return [condition for condition in dict.fromkeys(found) if not reason(condition)]
+def of(notebook: Json, role: str = "") -> list[str]:
+    """Return the conditions of a notebook, each once and in order; of one role, if it is given."""
+    found = [(name, " ".join(text.split())) for name, _, text in ROLE.findall("\n".join(texts(notebook)))]
+    return list(dict.fromkeys(text for name, text in found if role in ("", name) and not reason(text)))
 
 
 def judged(notebook: Json) -> Json:

@@ -310,7 +310,8 @@ def setup(app: Sphinx) -> dict[str, str | bool]:
     app.add_config_value("ldpkit_build", "_build", "env")
     app.add_config_value("ldpkit_variant", "", "env")  # the parameters of a page that was run apart from the book
     app.add_directive("quiz", lessons.Quiz)
-    app.add_role("when", struck.When())
+    for role in ("when", "always"):
+        app.add_role(role, struck.When())
     app.add_directive("drawing", page_layout.Drawing)
     app.add_search_language(wording.English)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
