@@ -23,6 +23,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
@@ -448,7 +449,18 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
     unjudged = merge_claims(project)
     for line in unjudged:
         print(f"CLAIM     {line}", file=sys.stderr)
-    return failures + len(differing) + len(unjudged)
+    untrue = list(struck(project)) if scale == "paper" else []
+    for line in untrue:
+        print(f"UNTRUE    {line}", file=sys.stderr)
+    return failures + len(differing) + len(unjudged) + len(untrue)
+
+
+def struck(project: Project) -> Iterator[str]:
+    """Yield the conditions that are not true in the last run of their page, each with its page."""
+    for page in project.notebooks():
+        if (path := project.executed(page)).exists():
+            found = conditions.shown(json.loads(path.read_text(encoding="utf-8")))
+            yield from (f"{page}: {condition}" for condition, holds in found.items() if not holds)
 
 
 def _summary(project: Project, pages: list[str], wall: float) -> str:
