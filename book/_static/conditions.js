@@ -18,7 +18,7 @@
     }
     if (holds) return;
     const where = values.length ? ` (${values.join(", ")})` : "";
-    const words = `true for the book's parameters${where}, not for yours.`;
+    const words = ` true for the book's parameters${where}, not for yours.`;
     sentence.setAttribute("role", "deletion");
     sentence.prepend(element("span", "visually-hidden", "Not for these parameters: "));
     sentence.after(element("em", "when-remark", words));

@@ -58,7 +58,7 @@ def strike(app: Sphinx, doctree: nodes.document, page: str) -> None:
         before, after = "", "</span>"
         if state == "false":
             before = '<span class="visually-hidden">Not for these parameters: </span>'
-            after = f' </span><em class="when-remark">{html.escape(said, quote=False)}.</em>'
+            after = f'</span><em class="when-remark"> {html.escape(said, quote=False)}.</em>'
         role = ' role="deletion"' if state == "false" else ""
         head = f'<span data-when="{html.escape(condition)}" data-condition="{state}"{role}>{before}'
         for node in sentence:
