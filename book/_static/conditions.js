@@ -3,7 +3,8 @@
    Without verdicts the page shows those of the built book again. */
 (() => {
   "use strict";
-  const sentences = [...document.querySelectorAll("[data-when]")];
+  const found = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-when]"));
+  const sentences = [...found];
   const built = new Map(sentences.map((one) => [one, one.dataset.condition]));
   const element = (tag, name, words) =>
     Object.assign(document.createElement(tag), { className: name, textContent: words });
@@ -26,7 +27,11 @@
   function conditions(verdicts = {}, values = []) {
     for (const sentence of sentences) {
       const { when } = sentence.dataset;
-      judge(sentence, when in verdicts ? !!verdicts[when] : built.get(sentence) !== "false", values);
+      judge(
+        sentence,
+        when in verdicts ? !!verdicts[when] : built.get(sentence) !== "false",
+        values,
+      );
     }
   }
   globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { conditions });
