@@ -25,9 +25,9 @@ OWN = re.compile(
 """Parts of a page that have settings of their own."""
 NUMBER = re.compile(r"(?<![\w.])[-−]?\d[\d,.]*")
 SUPERLATIVE = re.compile(
-    r"\b(?:always|never|lowest|highest|largest|smallest|strongest|weakest|fewest|closest|best|worst|half|twice|thrice|only (?!REF)[A-Z]\w+"
+    r"\b(?:(?i:always|never|lowest|highest|largest|smallest|strongest|weakest|fewest|closest|best|worst|half|twice|thrice"
     r"|(?:nearly|almost) (?:all|none|every|no)|(?:a|one|two) (?:third|quarter|fifth|tenth|hundredth)s?"
-    r"|(?:two|three|four|five|ten|hundred|many) times|most of|the most|the least)\b"
+    r"|(?:two|three|four|five|ten|hundred|many) times|most of|the most|the least)|(?i:only) (?!REF)[A-Z]\w+)\b"
 )
 NAMED = re.compile(
     r"(?:Figure|Table|Theorem|Definition|Proposition|Corollar(?:y|ie)|Lemma|Section|Appendi(?:x|ce)|Equation|Algorithm|Example|Lesson|Exercise"
