@@ -102,20 +102,22 @@
       reproduced: found,
       link: `claims.html#claim-${id.replaceAll("/", "-")}`,
     });
+  const paperOf = (id) => id.replace(/-\d+$/, "").replaceAll("-", "_"),
+    erratum = (id) => `errata/${paperOf(id)}.html#${id}`;
   for (const [id, title, effect, affects] of D.errata)
     rows.push({
       type: "erratum",
       id: `erratum/${id}`,
       item: affects[0] || "",
       affects,
-      paper: id.replace(/-\d+$/, "").replaceAll("-", "_"),
+      paper: paperOf(id),
       series: title,
       note: affects.map(figure).join(", "),
       protocol: "",
       verdict: effect,
       how: "",
       kind: "",
-      link: `errata.html#${id}`,
+      link: erratum(id),
     });
   rows.forEach((row, place) => {
     row.place = place;
@@ -351,7 +353,7 @@
     known.forEach(([id, title], i) =>
       more.append(
         i ? ", " : " Errata of this figure: ",
-        make("a", { href: `errata.html#${id}`, title }, id.match(/\d+$/)[0]),
+        make("a", { href: erratum(id), title }, id.match(/\d+$/)[0]),
       ),
     );
     const place =

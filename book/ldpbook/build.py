@@ -139,11 +139,15 @@ def words(text: str) -> int:
 
 
 def links(path: Path) -> tuple[set[str], collections.Counter[str], set[str]]:
-    """Return the addresses to which a page links, how often it defines each identifier, and the places to which others may link."""
+    """Return the addresses to which a page links, how often it defines each identifier, and the places to which others may link.
+
+    The address of an explorer, such as ``#audit:k=5``, begins with its name.
+    """
     found = collections.defaultdict[str, list[str]](list)
-    for name, value in re.findall(r'\s(id|name|href|src)="([^"]+)"', path.read_text(encoding="utf-8")):
+    for name, value in re.findall(r'\s(id|name|data-explorer|href|src)="([^"]+)"', path.read_text(encoding="utf-8")):
         found[name].append(html.unescape(value))
-    return {*found["href"], *found["src"]}, collections.Counter(found["id"]), {"", *found["id"], *found["name"]}
+    places = {"", *found["id"], *found["name"], *found["data-explorer"]}
+    return {*found["href"], *found["src"]}, collections.Counter(found["id"]), places
 
 
 def broken_links(folder: Path) -> list[str]:
@@ -162,7 +166,11 @@ def broken_links(folder: Path) -> list[str]:
             there = (path.parent / unquote(to.path)).resolve() if to.path else path
             if not there.exists():
                 found.append(f"{path.relative_to(folder)} links to {target}, which is not there")
-            elif there in pages and unquote(to.fragment) not in pages[there][2] and there.stem != "search":
+            elif (
+                there in pages
+                and not {place := unquote(to.fragment), place.partition(":")[0]} & pages[there][2]
+                and there.stem != "search"
+            ):
                 found.append(f"{path.relative_to(folder)} links to {target}: there is no such place on that page")
     return found
 

@@ -12,10 +12,10 @@ from sphinx.application import Sphinx
 from . import figures
 from .provenance import raw
 
-PAGE = "book/errata"
+FOLDER = "book/errata"
 EFFECTS = ("wording", "number", "figure", "conclusion")
 """Effects that an erratum may have on the paper, from the least to the gravest."""
-_ENTRY = re.compile(r"^\(([a-z-]+-\d+)\)=\n### (.*?)\n(.*?)(?=^\([a-z-]+-\d+\)=\n|^## |\Z)", flags=re.M | re.S)
+_ENTRY = re.compile(r"^\(([a-z-]+-\d+)\)=\n## (.*?)\n(.*?)(?=^\([a-z-]+-\d+\)=\n|^# |\Z)", flags=re.M | re.S)
 _EFFECT = re.compile(r"^- \*\*Effect\*\*: (\w+); (.*?)\.$", flags=re.M | re.S)
 _SIGNS = {r"\omega": "ω", r"\varepsilon": "ε", "10^8": "10⁸", "$": ""}
 
@@ -29,12 +29,28 @@ class Entry:
     effect: str
     affects: tuple[str, ...]
 
+    @property
+    def page(self) -> str:
+        """The page of the paper's errata."""
+        return page(self.name)
+
+
+def page(name: str) -> str:
+    """Return the page on which an erratum stands, by its label."""
+    return f"{FOLDER}/{name.rpartition('-')[0].replace('-', '_')}"
+
+
+def text(root: Path) -> str:
+    """Return the sources of all pages of errata, in the order of the papers, that of packages last."""
+    sources = (root / FOLDER / f"{name}.md" for name in (*figures.PAPERS, "packages"))
+    return "\n".join(source.read_text(encoding="utf-8") for source in sources if source.exists())
+
 
 @functools.cache
 def entries(root: Path) -> tuple[Entry, ...]:
     """Return all errata in their order, except those that were withdrawn and therefore have no effect."""
     found = []
-    for name, title, body in _ENTRY.findall((root / f"{PAGE}.md").read_text(encoding="utf-8")):
+    for name, title, body in _ENTRY.findall(text(root)):
         if effect := _EFFECT.search(body):
             for tex, sign in _SIGNS.items():
                 title = title.replace(tex, sign)
@@ -51,15 +67,15 @@ def index(root: Path) -> str:
         for e in some:
             paper = e.name.rpartition("-")[0].replace("-", "_")
             where = ", ".join(map(figures.short, e.affects)) or "no figure"
-            lines.append(f"* [{figures.PAPERS.get(paper, 'Packages')} {e.title}](#{e.name}): {where}")
+            old = f'<a id="{e.name}"></a>'  # once all entries stood on this page, and links to them still lead here
+            lines.append(f"* {old}[{figures.PAPERS.get(paper, 'Packages')} {e.title}]({e.name}): {where}")
         head = f"**{effect}** ({len(some)})"
         parts.append("\n".join([head, "", *lines] if effect == EFFECTS[-1] else [f"```{{dropdown}} {head}", *lines, "```"]))
     return "\n\n".join(parts)
 
 
 def linked(root: Path, text: str) -> str:
-    """Return the source of the page of errata, in which the items of every effect are links."""
-
+    """Return the source of a page of errata, in which the items of every effect are links."""
     pages = figures.items(root).set_index("item")["page"]
 
     def links(match: re.Match[str]) -> str:
@@ -70,9 +86,11 @@ def linked(root: Path, text: str) -> str:
 
 
 def mark(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Show every erratum as a card, and name at the head of a figure's page the errata that touch it."""
+    """Show every erratum as a card with folded lines of code, and name at the head of a figure's page the errata that touch it."""
     root = Path(app.srcdir)
-    if page == PAGE:
+    if page.startswith(f"{FOLDER}/"):
+        for code in list(doctree.findall(nodes.literal_block)):
+            code.replace_self([raw('<details class="lines"><summary>The lines that show it</summary>'), code, raw("</details>")])
         effects = {entry.name: entry.effect for entry in entries(root)}
         for section in doctree.findall(nodes.section):
             for name in section["ids"] + section["names"]:
@@ -81,8 +99,10 @@ def mark(app: Sphinx, doctree: nodes.document, page: str) -> None:
     items = figures.items(root)
     own = {*items.loc[items["page"] == page.removeprefix("book/"), "item"]}
     if touching := [e for e in entries(root) if own & {*e.affects}]:
-        to = app.builder.get_relative_uri(page, PAGE)
-        links = "; ".join(f'<a href="{to}#{e.name}">{html.escape(e.title.partition(". ")[2])}</a> ({e.effect})' for e in touching)
+        to = functools.partial(app.builder.get_relative_uri, page)
+        links = "; ".join(
+            f'<a href="{to(e.page)}#{e.name}">{html.escape(e.title.partition(". ")[2])}</a> ({e.effect})' for e in touching
+        )
         line = f'<p class="page-errata"><strong>Errata</strong> that touch this page: {links}.</p>'
         section = next(doctree.findall(nodes.section))
         section.insert(2, raw(line))

@@ -76,6 +76,15 @@ class Project:
         """Return all pages of the contents, in their order."""
         return re.findall(r"\b(?:root|file): *([\w/-]+)", (self.root / "_toc.yml").read_text())
 
+    def contents(self) -> Iterator[tuple[str, str, str]]:
+        """Yield each page of a part of the contents, its title there, and the chapter or the part that it belongs to."""
+        contents = yaml.safe_load((self.root / "_toc.yml").read_text(encoding="utf-8"))
+        for part in contents.get("parts", ()):
+            for chapter in part["chapters"]:
+                above = chapter.get("title", part["caption"])
+                yield chapter["file"], "", above
+                yield from ((entry["file"], entry.get("title", ""), above) for entry in chapter.get("sections", ()))
+
     def source(self, page: str) -> Path:
         return self.root / f"{page}.ipynb"
 

@@ -57,7 +57,7 @@ _LOADED = {
     "data-when=": ("conditions.js",),
     "data-game=": ("game.js",),
     "data-board": ("board.css", "board.data.js", "board.js"),
-    'class="(answer docutils|evidence|gallery|drawn)"': ("reading.css", "reading.js"),
+    'class="(answer docutils|evidence|gallery|gallery papers|drawn)"': ("reading.css", "reading.js"),
     "data-explorer=": ("explore.css",),
 }
 """Styles and scripts of the pages whose HTML has a part."""
@@ -113,11 +113,23 @@ def trust(project: execute.Project) -> str:
     )
 
 
+def stakes(project: execute.Project) -> str:
+    """Return how many of the released clients violate their claim, as the end of a sentence; nothing before their table is made."""
+    path = project.build / "released.csv"
+    if not path.exists():
+        return ""
+    verdicts = pd.read_csv(path)["verdict"]
+    return f": [{verdicts.str.startswith('violates').sum()} of {len(verdicts)} clients](released/index) do"
+
+
 GENERATED: dict[str, Callable[[execute.Project], str]] = {
     "scoreboard": lambda project: scoreboard.page(project.root, project.root / "_build" / "scoreboard.csv"),
     "claims": lambda project: claims.page(project.root),
     "kills": trust,
+    "overview": page_layout.overview,
+    "stakes": stakes,
     "gallery": page_layout.gallery,
+    "bars": page_layout.bars,
     "acronyms": lambda _: wording.glossary(wording.table()),
     "words": lambda _: wording.glossary(wording.table("words")),
     "execution": execution,
@@ -137,7 +149,7 @@ def _fill(app: Sphinx, docname: str, source: list[str]) -> None:
         copy = project.executed(docname)
         source[0] = copy.read_text(encoding="utf-8") if copy.exists() else source[0]
         return
-    if docname == errata.PAGE:
+    if docname.startswith(f"{errata.FOLDER}/"):
         source[0] = errata.linked(project.root, source[0])
     for name, part in GENERATED.items():
         mark = f"<!-- {name} -->"

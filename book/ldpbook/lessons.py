@@ -155,8 +155,7 @@ def cards(project: Project) -> str:
 
 def chart(project: Project) -> str:
     """Return a table, for every part of the contents, of the pages that each page needs."""
-    contents = yaml.safe_load((project.root / "_toc.yml").read_text(encoding="utf-8"))["parts"]
-    above = {chapter["file"]: part["caption"] for part in contents for chapter in part["chapters"]}
+    above = {page: part for page, _, part in project.contents()}
     parts = collections.defaultdict[str, list[tuple[str, ...]]](list)
     for page, said in needs(project.root).items():
         wanted = ", ".join(f"[{title(project, need)}](/{need})" for need in said["needs"]) or "nothing"

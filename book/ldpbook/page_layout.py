@@ -48,6 +48,9 @@ SHADES = {
     "none": "neither: undecided, other data, or nothing to compare it with",
 }
 """Parts of a bar in their order, each with its meaning."""
+SIGNS = {"agree": "✓", "differ": "≠", "wrong": "✗", "none": "–"}
+MEANINGS = {"agree": "all agree", "differ": "some differ, explained", "wrong": "one differs", "none": "nothing to compare"}
+"""The signs of the overview, and what they mean."""
 _GROUP = r'\n( *)<g id="{}_\d+">(.*?)\n\1</g>'
 _PATH = re.compile(r'<path d="([^"]+)"')
 _TEXT = re.compile(
@@ -72,15 +75,17 @@ def bar(rows: pd.DataFrame) -> str:
     return f'<span class="bar" aria-hidden="true">{shades}</span>'
 
 
-def status(rows: pd.DataFrame, found: states.State, differs: str, to: Callable[[str], str]) -> str:
+def status(rows: pd.DataFrame, found: states.State, notes: Json, to: Callable[[str], str]) -> str:
     """Return the line below the answer: numbers, statements, and what differs, with the reason; what is not the gravest is folded."""
     told = [each.html(to) for each in found.differences]
     if n := figures.counted(rows)["differ"]:
-        because = f", because {html.escape(differs, quote=False)}" if differs else ""
+        because = f", because {html.escape(notes['differs'], quote=False)}" if "differs" in notes else ""
         told.append(f"{n:,} number{'s differ' if n > 1 else ' differs'}{because}.")
     line = f'{bar(rows)}<span class="state">{found.html}</span>'
     line += f"{':' if found.differences else '.'} {told[0]}" if told else "."
     line += f' <a href="#{EVIDENCE}">Evidence</a>'
+    if point := notes.get("explore"):
+        line += f' · <a href="{to("book/explore/" + point.partition(":")[0])}#{html.escape(point)}">Move a point yourself</a>'
     more = "".join(f"<li>{each}</li>" for each in told[1:])
     return f"{line} <details><summary>{len(told) - 1} more</summary><ul>{more}</ul></details>" if more else line
 
@@ -116,7 +121,7 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     if section:
         rows, found = states.compared(project, page), states.of_page(project, page)
         to = functools.partial(app.builder.get_relative_uri, page)
-        line = status(rows, found, figures.notes(project.root, page).get("differs", ""), to)
+        line = status(rows, found, figures.notes(project.root, page), to)
         line = "Your variant is not compared with the paper." if variant else line
         top.insert(top.index(answer) + 1, provenance.raw(f'<div class="page-status">{line}</div>'))
         told = "What this run computed" if variant else html.escape(str(found), quote=False)
@@ -223,6 +228,44 @@ def question(project: Project, page: str, item: str) -> str:
         if heading and (re.search(rf"-{number}$", name) or re.search(rf"\b{figures.short(item)}\b", text)):
             return heading
     return ""
+
+
+def overview(project: Project) -> str:
+    """Return a table of HTML with a row for each paper: all its figures and tables with their numbers, statements and conclusions."""
+    items, board, rows = figures.items(project.root), figures.board(project.root), []
+    for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
+        cells = []
+        for row in group.itertuples():
+            found, n = states.of_items(project.root, [row.item]), figures.counted(board[board["item"] == row.item])
+            signs = (
+                "differ" if n["differ"] else "agree" if n["printed"] + n["code"] else "none",
+                "differ" if any(each.fails for each in found.differences) else "agree" if found.statements else "none",
+                "wrong" if any(each.conclusion for each in found.differences) else "agree" if found.statements else "none",
+            )
+            told = html.escape(f"{figures.short(row.item)}: {found}")
+            drawn = "".join(f'<i class="{sign}">{SIGNS[sign]}</i>' for sign in signs)
+            name = figures.short(row.item).replace("Figure ", "").replace("Table ", "T")
+            there = f' href="{row.page}.html"' if project.source(f"book/{row.page}").exists() else ""
+            cells.append(f'<li><a{there} title="{told}" aria-label="{told}"><b>{name}</b>{drawn}</a></li>')
+        link = f'<a href="{paper}/index.html">{figures.PAPERS[paper]}</a>'
+        rows.append(f'<tr><th scope="row">{link}</th><td><ul>{"".join(cells)}</ul></td></tr>')
+    head = '<tr><th scope="col">paper</th><th scope="col">figures and tables (T): numbers, statements, conclusions</th></tr>'
+    told = " ".join(f'<span><i class="{name}">{SIGNS[name]}</i> {text}</span>' for name, text in MEANINGS.items())
+    key = f'<p class="verdicts-key">Three signs for each, in this order: its numbers, its statements, its conclusions. {told}</p>'
+    table = f'<table class="verdicts"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
+    return f"```{{raw}} html\n{table}{key}\n```"
+
+
+def bars(project: Project) -> str:
+    """Return as HTML how the numbers and statements of all papers fared, in one sentence, and one bar for each paper."""
+    board = figures.board(project.root)
+    paper = board["item"].str.split("/").str[0]
+    lines = [
+        f'<li><a href="{name}/index.html">{title}</a>{bar(board[paper == name])}<small>{states.of_papers(project.root, [name]).brief}</small></li>'
+        for name, title in figures.PAPERS.items()
+    ]
+    told = states.of_papers(project.root, figures.PAPERS).html
+    return f'```{{raw}} html\n<p>{told}.</p><ul class="gallery papers">{"".join(lines)}</ul>\n```'
 
 
 def gallery(project: Project) -> str:

@@ -37,7 +37,11 @@ class Difference(NamedTuple):
 
     def html(self, to: Callable[[str], str]) -> str:
         """Return the difference as HTML; `to` gives the address of a page."""
-        why = re.sub(_CITED, rf' (<a href="{to(errata.PAGE)}#\1">erratum</a>)', html.escape(self.why, quote=False))
+        why = re.sub(
+            _CITED,
+            lambda cited: f' (<a href="{to(errata.page(cited[1]))}#{cited[1]}">erratum</a>)',
+            html.escape(self.why, quote=False),
+        )
         link = f'<a href="{to(self.page)}#{self.anchor}">{html.escape(self.what, quote=False)}</a>'
         told = f"“{link}” {self.fails}" + ", because" * bool(why) if self.fails else link + ":" * bool(why)
         return f"{told} {why}".rstrip() + "."
@@ -65,6 +69,12 @@ class State(NamedTuple):
 
     def __str__(self) -> str:
         return "; ".join(self.parts)
+
+    @property
+    def brief(self) -> str:
+        """The counts alone, and whether a conclusion differs."""
+        counted = (_COUNTED.match(part) for part in self.parts)
+        return "; ".join(part if found is None else found[0] for part, found in zip(self.parts, counted, strict=True))
 
     @property
     def html(self) -> str:
@@ -131,7 +141,7 @@ def _differences(root: Path, claims: pd.DataFrame, items: Collection[str]) -> tu
     listed = [each for _, each in sorted(found, key=lambda pair: pair[0])]
     papers = {item.partition("/")[0].replace("_", "-") for item in items}
     listed += [
-        Difference(entry.title.partition(". ")[2], "", why.get(entry.name, ""), errata.PAGE, entry.name, True)
+        Difference(entry.title.partition(". ")[2], "", why.get(entry.name, ""), entry.page, entry.name, True)
         for entry in errata.entries(root)
         if entry.effect == errata.EFFECTS[-1] and {*entry.affects} & {*items} and entry.name.rpartition("-")[0] in papers
         and not any(each.conclusion and f"[{entry.name}]" in each.why for each in listed)

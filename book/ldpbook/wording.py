@@ -24,6 +24,7 @@ from sphinx.search.en import SearchEnglish
 from sphinx.util.nodes import traverse_parent
 
 from . import paths
+from .execute import Project
 
 FILE = paths.ROOT / "book" / "acronyms.yml"
 _VERBATIM = (nodes.literal, nodes.FixedTextElement, nodes.citation, nodes.math, nodes.math_block, nodes.raw, nodes.abbreviation,
@@ -234,10 +235,9 @@ def name_pages(app: Sphinx, env: BuildEnvironment) -> None:
     """Give each page with a question as its title its name from the contents, with its paper, in search results and window
     titles.
     """
-    for part in yaml.safe_load((Path(app.srcdir) / "_toc.yml").read_text(encoding="utf-8"))["parts"]:
-        for entry in part["chapters"]:
-            if "title" in entry and entry["file"] in env.longtitles:
-                env.longtitles[entry["file"]] = nodes.title("", f"{part['caption']}, {entry['title']}")
+    for page, title, above in Project.of(app).contents():
+        if title and page in env.longtitles:
+            env.longtitles[page] = nodes.title("", f"{above}, {title}")
 
 
 def index_names(app: Sphinx, doctree: nodes.document, page: str) -> None:

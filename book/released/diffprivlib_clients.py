@@ -63,8 +63,13 @@ categorical = other("ExponentialCategorical", ("a", "c"), lambda y: y == "a", "t
 hierarchical = other(
     "ExponentialHierarchical", ("a", "c"), lambda y: y == "a", "the report is the first value", hierarchy=[["a", "b"], ["c"]]
 )
-uniform = Released(
-    name="Uniform(delta=.4)", claim=0.0, delta=0.4, source="it claims epsilon = 0, and an audit needs a claim above 0", **KNOWN
+uniform = replace(
+    noisy("Uniform", delta=0.4),
+    make=made("diffprivlib.mechanisms:Uniform", call="randomise", delta=0.4, sensitivity=1.0),
+    claim=0.0,
+    event=lambda y: y < -0.25 or lattice(y),
+    said="y < -1/4, or |y| < 1/4 and 2⁵³ y is not whole (0 against 1)",
+    name="Uniform(delta=.4)",
 )
 matrices = Released(name="Bingham, Vector, Exponential, PermuteAndFlip",
                     source="they take a matrix, a function or fixed utilities: no value gives a report", **KNOWN)  # fmt: skip

@@ -26,7 +26,7 @@ def project(tmp_path):
     """A checkout with one executed page of one paper."""
     for name in ("book/rad", "data", "_build/executed/book/rad"):
         (tmp_path / name).mkdir(parents=True)
-    for name in ("CITATION.cff", "pyproject.toml", "data/items.csv", "book/errata.md"):
+    for name in ("CITATION.cff", "pyproject.toml", "data/items.csv"):
         shutil.copy(ROOT / name, tmp_path / name)
     chapters = "[{file: book/rad/fig1}, {file: book/rad/fig2}]"
     (tmp_path / "_toc.yml").write_text(f"root: book/rad/index\nchapters: {chapters}\n")

@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import beta, binom
 
+from ldpbook import errata
+
 BOOK = Path(__file__).parents[2] / "book"
-TEXT = (BOOK / "errata.md").read_text()
-SECTIONS = {part.splitlines()[0]: part for part in re.split(r"^## ", TEXT, flags=re.M)[1:]}
-ENTRY = r"^\(([a-z-]+-\d+)\)=\n### (.*?)(?=^\([a-z-]+-\d+\)=\n|^## |\Z)"
+TEXT = errata.text(BOOK.parent)
+SECTIONS = {part.splitlines()[0]: part for part in re.split(r"^# ", TEXT, flags=re.M)[1:]}
+ENTRY = r"^\(([a-z-]+-\d+)\)=\n## (.*?)(?=^\([a-z-]+-\d+\)=\n|^# |\Z)"
 ENTRIES = dict(re.findall(ENTRY, TEXT, flags=re.M | re.S))
 SOURCES = ("typeset paper", "text extraction", "released code")
 VERSIONS = {

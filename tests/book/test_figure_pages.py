@@ -88,7 +88,8 @@ def small(tmp_path, claims="", errata="", rows=ROWS, why=""):
     """A project with the figures 1 and 2 of a paper on one page."""
     for folder in ("data", "_build", "book/rad"):
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-    (tmp_path / "book" / "errata.md").write_text(errata)
+    (tmp_path / "book" / "errata").mkdir(exist_ok=True)
+    (tmp_path / "book" / "errata" / "rad.md").write_text(errata)
     (tmp_path / "book" / "figures.yml").write_text(why or "{}")
     items = "rad/fig1,One & two,rad/fig1\nrad/fig2,Two,rad/fig1\nrad/table1,T,rad/t\n"
     (tmp_path / "data" / "items.csv").write_text(f"item,title,page\n{items}")
@@ -139,10 +140,10 @@ rad/g,rad/bounds,4,E,does not hold: the conclusion differs,0,1,the conclusion
 """
 ERRATA = """\
 (rad-1)=
-### 1. A lost sign
+## 1. A lost sign
 - **Effect**: conclusion; rad/fig1.
 (rad-2)=
-### 2. A lost digit
+## 2. A lost digit
 - **Effect**: conclusion; rad/fig1, rad/table1.
 """
 WHY = "why: {rad/b: it is 3, rad/c: 'B & C are low [rad-1]', rad-2: it is not}\n"
@@ -157,13 +158,18 @@ def test_the_line_has_numbers_statements_and_which_one_differs_and_why(tmp_path)
         "claim-rad-d",
         "rad-2",
     ]
-    line = page_layout.status(ROWS, found, "a & b", lambda page: f"../{page}.html")
+    line = page_layout.status(
+        ROWS,
+        found,
+        {"differs": "a & b", "explore": "audit:k=2&x=1"},
+        lambda page: f"../{page}.html",
+    )
     seen, folded = re.sub(r"<(?!/?a|/?b|/?strong)[^>]*>", "", line).split("4 more")
     assert "<strong>1 of 4 statements hold</strong>; <b>conclusions differ</b>: “<a " in seen
     assert (
         'claims.html#claim-rad-c">B is high</a>” does not hold, because B &amp; C are low' in seen
     )
-    assert '(<a href="../book/errata.html#rad-1">erratum</a>).' in seen
+    assert '(<a href="../book/errata/rad.html#rad-1">erratum</a>).' in seen
     assert "A is low</a>” fails in 2 of 8 cells, because it is 3." in folded
     assert "A lost digit</a>: it is not." in folded
     assert "1 number differs, because a &amp; b." in folded
@@ -179,10 +185,18 @@ def test_the_line_has_numbers_statements_and_which_one_differs_and_why(tmp_path)
 
 def test_page_tile_front_page_and_scoreboard_say_the_same(tmp_path):
     project = small(tmp_path, CLAIMS, ERRATA, ROWS.assign(item="rad/fig1"), WHY)
-    shown, board = (
-        page_layout.gallery(project),
+    overview, board = (
+        page_layout.overview(project),
         scoreboard.page(tmp_path, tmp_path / "_build" / "scoreboard.csv"),
     )
+    signs = re.findall(r"<b>(\w+)</b>(.*?)</a>", overview)
+    assert [(name, re.sub("<.*?>", "", drawn)) for name, drawn in signs] == [
+        ("1", "≠≠✗"),
+        ("2", "–≠✗"),
+        ("T1", "–≠✗"),
+    ]
+    assert overview.count('<a href="rad/fig1.html"') == 2 and "rad/t.html" not in overview
+    shown = page_layout.gallery(project)
     assert shown.count("<li>") == 3 and shown.count('href="rad/fig1.html"') == 2
     assert shown.count("Which &amp; why?") == 1 and "<strong>Table 1</strong>" in shown
     assert "<span>Two</span>" in shown  # no section asks a question about it

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from browser.conftest import HTML, PAGES, ROOT, serious, themed
-from ldpbook import lessons
+from ldpbook import errata, lessons
 
 LESSONS = lessons.lessons(ROOT)
 BOARD = ROOT / "_build" / "scoreboard.csv"
@@ -104,7 +104,7 @@ def test_without_scripts_a_box_is_its_question_and_its_answer(browser):
 
 
 @pytest.mark.parametrize(
-    "name", "course/index course/coins course/teachers errata scoreboard".split()
+    "name", "course/index course/coins course/teachers errata/refinement scoreboard".split()
 )
 def test_pages_of_the_course_pass_axe_and_fit_a_phone(page, site, name, theme):
     page.set_viewport_size({"width": 390, "height": 844})
@@ -155,7 +155,7 @@ def test_all_comparisons_claims_and_errata_are_there_from_a_file(page, board):
     for kind, number in [
         ("number", len(told)),
         ("claim", len(pd.read_csv(ROOT / "_build" / "claims.csv"))),
-        ("erratum", (ROOT / "book" / "errata.md").read_text().count("- **Effect**: ")),
+        ("erratum", errata.text(ROOT).count("- **Effect**: ")),
     ]:
         page.locator("#board-type").select_option(kind)
         assert count(page) == number

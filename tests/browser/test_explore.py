@@ -5,6 +5,7 @@ import random
 import re
 
 import pytest
+import yaml
 
 from browser.conftest import HTML, ROOT, serious
 from browser.steps import drawn, opened, said
@@ -121,20 +122,65 @@ def test_explorers_pass_axe_and_fit_a_phone(page, site, name, theme):
         assert all(inner <= outer for inner, outer in sizes), (width, sizes)
 
 
-@pytest.mark.parametrize("width", [390, 700, 800, 1280])
-def test_the_verdict_stays_in_sight_and_whole_while_one_scrolls(page, site, width):
+@pytest.mark.parametrize(
+    "name,width,kept",
+    [
+        ("promise", 390, "plot"),
+        ("audit", 800, "plot"),
+        ("own", 390, "verdict"),
+        ("promise", 1280, "verdict"),
+    ],
+)
+def test_the_plot_or_the_verdict_stays_in_sight_and_whole_while_one_scrolls(
+    page, site, name, width, kept
+):
     """It is neither under the theme's bar nor apart from it."""
     page.set_viewport_size({"width": width, "height": 900})
-    opened(page, f"{site}/book/explore/promise.html")
+    opened(page, f"{site}/book/explore/{name}.html")
     above, first = page.evaluate(
-        """() => {
-            const verdict = document.querySelector('.ex-verdict'), explorer = document.querySelector('.explorer');
+        """kept => {
+            const part = document.querySelector(`.ex-${kept}`), explorer = document.querySelector('.explorer');
             scrollTo({top: scrollY + explorer.getBoundingClientRect().top + 100, behavior: 'instant'});
-            const {left, top} = verdict.getBoundingClientRect(), at = (y) => document.elementFromPoint(left + 40, y);
-            return [!!at(top - 1).closest('.bd-header-article'), at(top + 1) === verdict];
-        }"""
+            const {left, top} = part.getBoundingClientRect(), at = (y) => document.elementFromPoint(left + 40, y);
+            return [!!at(top - 1).closest('.bd-header-article'), at(top + 1) === part];
+        }""",
+        kept,
     )
     assert above and first
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_the_plot_is_seen_beside_the_controls_and_before_anything_is_pressed(page, site, name):
+    page.set_viewport_size({"width": 1280, "height": 900})
+    opened(page, f"{site}/book/explore/{name}.html")
+    box, controls = (
+        page.locator(part).first.bounding_box() for part in (".ex-plot", ".ex-controls")
+    )
+    assert box["x"] >= controls["x"] + controls["width"] and box["y"] + box["height"] <= 900
+    assert page.locator(".ex-plot svg path, .ex-plot svg line, .ex-plot svg rect").count() > 0
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.reload(wait_until="networkidle")
+    opened(page, f"{site}/book/explore/{name}.html")
+    box = page.locator(".ex-verdict" if name == "own" else ".ex-plot").first.bounding_box()
+    assert box["y"] + box["height"] / 2 <= 844
+
+
+def test_figures_link_to_explorers_at_a_point_that_exists(page, site):
+    notes = yaml.safe_load((ROOT / "book" / "figures.yml").read_text())
+    points = {name: said["explore"] for name, said in notes.items() if "explore" in said}
+    for name, point in points.items():
+        page.goto(f"{site}/book/{name}.html", wait_until="domcontentloaded")
+        page.locator(".page-status").get_by_role("link", name="Move a point yourself").click()
+        page.wait_for_selector(".explorer[data-state=ready]")
+        assert page.url.endswith(f"#{point}") and not page.locator(".ex-problem").is_visible(), name
+        for key, value in re.findall(r"(\w+)=([^&]+)", point):
+            shown = page.locator(f"#{point.partition(':')[0]}-{key}")
+            assert shown.evaluate("e => e.type === 'checkbox' ? e.checked : true"), (
+                name,
+                key,
+                value,
+            )
+    assert len(points) > 15
 
 
 @pytest.mark.parametrize("name", EXPLORERS)

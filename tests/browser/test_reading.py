@@ -111,6 +111,22 @@ def test_the_gallery_leads_to_every_item_with_a_picture_and_says_how_it_fared(pa
     assert all(page.locator(".gallery small").all_text_contents())
 
 
+def test_the_verdict_of_every_figure_is_one_click_away_and_its_table_begins_in_the_first_window(
+    page, site
+):
+    items = pd.read_csv(ROOT / "data" / "items.csv")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(f"{site}/book/intro.html")
+    cells = page.locator(".verdicts td a")
+    assert cells.evaluate_all("all => all.map(a => a.href)") == [
+        f"{site}/book/{name}.html" for name in items["page"]
+    ]
+    assert cells.first.bounding_box()["y"] < 900
+    signs = cells.evaluate_all("all => all.map(a => a.textContent.replace(/^T?\\d+/, ''))")
+    assert all(re.fullmatch("[✓≠–]{2}[✓✗–]", drawn) for drawn in signs)
+    assert page.locator(".bd-docs-nav p.caption").count() <= 7
+
+
 ITEMS = sorted(set(pd.read_csv(ROOT / "data" / "items.csv")["page"]))
 
 
@@ -151,7 +167,7 @@ def test_a_page_says_what_its_tile_the_scoreboard_and_the_search_say(page, site)
         board_has = re.sub(r"[’']", "'", state) in re.sub(r"[’']", "'", board)
         mark = "differ" in state and not state.endswith("no conclusion differs")
         links = page.locator(
-            ".page-status > a[href*='#claim-'], .page-status > a[href*='errata.html#']"
+            ".page-status > a[href*='#claim-'], .page-status > a[href*='/errata/']"
         )
         if state != told[f"{name}.html"] or not board_has or mark > links.count():
             wrong.append((name, state))
@@ -216,7 +232,7 @@ def test_the_scoreboard_is_short_opens_without_scripts_and_gives_its_table(brows
     items = page.locator("article details > summary")
     listed = pd.read_csv(ROOT / "data" / "items.csv")["item"]
     compared = [states.of_items(ROOT, [item]).parts != [states.NOTHING] for item in listed]
-    assert items.count() == sum(compared) + 1  # and how all ended
+    assert items.count() == sum(compared) + 2  # how a number is made, and how all ended
     assert page.locator("article").bounding_box()["height"] < 5000
     link = page.locator("article details a", has_text="The page with this figure").first
     assert not link.is_visible()

@@ -77,7 +77,8 @@
 
   /* ---- the explorer ---- */
   const PAIRS = { near: () => [0, 1], far: (k) => [0, k - 1] };
-  const UNARY = ["SUE", "OUE"];
+  const UNARY = ["SUE", "OUE"],
+    AHEAD = 50;
 
   ldpkit.explorer("promise", {
     controls: {
@@ -156,6 +157,7 @@
           seen: [new Uint32Array(s.k), new Uint32Array(s.k)],
           latest: [null, null],
         };
+        for (let i = 0; i < AHEAD; i++) pair(); // a first result, before anything is pressed
       }
       function pair() {
         const { m, pair: two, s, bets, next } = run;
@@ -243,9 +245,9 @@
             "bad",
             streaming,
           );
-        else if (!n)
+        else if (n === AHEAD)
           say(
-            `Somebody whose secret is ${two[0]} and somebody whose secret is ${two[1]} report through ${s.released ? client : s.protocol}. The promise: no answer is more than e^${s.epsilon} ≈ ${digits(exp(s.epsilon))} times likelier for one than for the other. Bet against it: press Stream.`,
+            `Somebody whose secret is ${two[0]} and somebody whose secret is ${two[1]} reported ${n} times through ${s.released ? client : s.protocol}. The promise: no answer is more than e^${s.epsilon} ≈ ${digits(exp(s.epsilon))} times likelier for one. So far ${bets.lower ? `ε > ${bets.lower.toFixed(2)}` : "nothing"} is proven: press Stream.`,
           );
         else
           say(

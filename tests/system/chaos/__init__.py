@@ -102,7 +102,7 @@ def small_book(root: Path, workers: int = 2) -> Path:
     for name in ("ldpkit", "book/ldpbook", "book/_static"):
         shutil.copytree(ROOT / name, root / name, ignore=ignored)
     for name in ("pyproject.toml", "book/pyproject.toml", "requirements.lock", "CITATION.cff", "_config.yml",
-                 "book/references.bib", "book/acronyms.yml", "book/execution.md"):  # fmt: skip
+                 "book/references.bib", "book/acronyms.yml", "book/search.yml", "book/execution.md"):  # fmt: skip
         shutil.copy(ROOT / name, root / name)
     (root / "_toc.yml").write_text(
         "format: jb-book\nroot: book/intro\nchapters:\n"
@@ -112,7 +112,7 @@ def small_book(root: Path, workers: int = 2) -> Path:
     (root / "data" / "items.csv").write_text("item,title,page\np/fig1,One,two\n")
     (book / "course").mkdir()
     (book / "course" / "map.yml").write_text("{}\n")  # no page needs another one
-    (book / "errata.md").write_text("# Errata\n")
+    (book / "redirects").mkdir()
     (book / "scales").mkdir()
     (book / "scales" / "smoke.yml").write_text('"*": {cells: 4}\n')
     (book / "helper.py").write_text(HELPER)
