@@ -168,7 +168,7 @@ CHOSEN = [one for one in ALL if one[0] in EVERY] if SHARD else [one for one in A
 
 
 def shown(values):
-    text = "".join(f"{name}={value!r}" for name, value in values.items())
+    text = ",".join(f"{name}={value!r}" for name, value in values.items())
     return text.replace(" ", "") or "as-it-is"
 
 
