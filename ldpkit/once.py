@@ -54,13 +54,13 @@ def one_run(
     - S. Mahloujifar, L. Melis and K. Chaudhuri (ICML 2025) need the whole trade-off curve that is
       claimed (f-DP), and gain for mechanisms such as the Gaussian one.
     - Z. Xiang, T. Wang, H. Xiao, Y. Tian and D. Wang (*Tight privacy audit in one run*, 2025) need
-      such a curve as well, and a score for each guess; the surest guesses are released.
+      such a curve as well, and a score for each guess. The surest guesses are released.
     - *Let's ask Gauss: improved one-run privacy auditing* (2026) needs a real-valued signal for
       each canary, as in training with noisy gradients. Its bound holds asymptotically, because it
       takes the sum of the signals to be normal.
 
-    A. Keinan, M. Shenfeld and K. Ligett (2025) show when one run can reach the true epsilon: the
-    outputs of different canaries must not interfere, as is the case for local reports.
+    A. Keinan, M. Shenfeld and K. Ligett (2025) show when one run can reach the true epsilon.
+    The outputs of different canaries must not interfere, as is the case for local reports.
     """
     alpha, delta = stats.significance(alpha), checks.real("delta", delta, 0, 1, closed="[)")
     share = float(stats.clopper_pearson(right, guesses, alpha)[0])

@@ -1,5 +1,7 @@
-"""The frame of all commands: options from the types of a function's parameters, the mechanism that
-they name, and output and exit status from the answer."""
+"""The frame of all commands: options, the mechanism that they name, output and exit status.
+
+Options are made from the types of a function's parameters.
+"""
 
 import collections
 import functools
