@@ -30,7 +30,7 @@ import numpy as np
 from ldpbook.paper_audits import ldp_auditor
 from ldpbook.paths import BUILD, ROOT
 from ldpkit import audit
-from ldpkit.auditors import audit_kv
+from ldpkit.auditors import KVAudit
 from ldpkit.executors import Processes
 from ldpkit.grid import grid as sweep
 from ldpkit.mechanisms import KEY_VALUE, Chained, Repeated, make
@@ -159,13 +159,11 @@ def key_values():
     """Yield the times of key-value audits, which sample whole groups of users at once."""
     for (name, cls), users in itertools.product(KEY_VALUE.items(), USERS):
         k = 4 if name.startswith("PCKV") else 1
-        yield {
-            "what": "kv",
-            "protocol": name,
-            "k": k,
-            "n": users,
-            "seconds": best(10, audit_kv, cls(k=k, epsilon=1.0), trials=users)[0],
-        }
+
+        def audit(seed, cls=cls, k=k, users=users):
+            KVAudit(cls(k=k, epsilon=1.0), trials=users).run(seed)
+
+        yield {"what": "kv", "protocol": name, "k": k, "n": users, "seconds": best(10, audit)[0]}
 
 
 def cores(trials, runs):

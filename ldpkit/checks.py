@@ -233,6 +233,7 @@ def _rules(called: Any) -> list[tuple[int, str, Callable[[str, Any], Any], bool]
         for place, (name, parameter) in enumerate(inspect.signature(called).parameters.items())
         if get_origin(parameter.annotation) is Annotated
         for check in get_args(parameter.annotation)[1:]
+        if callable(check)
     ]
 
 
@@ -254,6 +255,7 @@ class Checked:
 
     A field of type ``Annotated[..., check]`` is set to the result of ``check(name, value)``, which
     raises ``ValueError`` for a value that is not allowed. ``None`` is allowed if it is the default.
+    A text in the type describes the field, for example on the command line.
     """
 
     def __post_init__(self) -> None:

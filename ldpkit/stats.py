@@ -31,7 +31,9 @@ __all__ = [
 ]
 # fmt: on
 
-Delta = Annotated[float, checks.rule(checks.real, 0, 1, closed="[)")]
+Delta = Annotated[
+    float, checks.rule(checks.real, 0, 1, closed="[)"), "Delta of the claim, in [0, 1)."
+]
 Tail = Annotated[float, checks.rule(checks.real, 1e-120, 1, closed="[)")]
 
 TAILS = {"published": 4, "valid": 2}

@@ -10,7 +10,7 @@ from scipy import stats
 from ldpbook import paper_values, plots
 from ldpbook.paper_values import half_width
 from ldpbook.stored import combinations, sweep
-from ldpkit.auditors import KVAudit, audit_distributions
+from ldpkit.auditors import DistributionAudit, KVAudit
 from ldpkit.mechanisms import KeyValues
 from ldpkit.rng import derive, generator
 
@@ -56,14 +56,14 @@ def round_leaks(mechanism, budgets, squads, ownership):
 def laws(given, epsilons, runs, seed, users, **common):
     """Audit pairs of exact distributions, and return one row for each run.
 
-    `given` maps a series to a function of epsilon that returns the arguments of `audit_distributions`.
+    `given` maps a series to a function of epsilon that returns the arguments of `DistributionAudit`.
     """
     rows = []
     for series, make in given.items():
         for epsilon in epsilons:
             *pair, own = make(epsilon)
             for run in range(runs):
-                result = audit_distributions(*pair, trials=users, seed=derive(seed, series, epsilon, run), **common | own)
+                result = DistributionAudit(*pair, trials=users, **common | own).run(derive(seed, series, epsilon, run))[0]
                 rows.append(result.row() | {"series": series, "epsilon": epsilon, "run": run})
     return pd.DataFrame(rows)
 

@@ -6,7 +6,7 @@ without sampling noise, for our stand-ins of the paper's data.
 
 from ldpkit import stats
 from ldpkit.attacks.gradient import RULES, dummy
-from ldpkit.auditors import audit_shuffle
+from ldpkit.auditors import ShuffleAudit
 from ldpkit.auditors.gradient import epsilon_from_errors, lower_pooled
 from ldpkit.auditors.shuffle import least_clients
 from ldpkit.mechanisms import LDPSGD
@@ -29,7 +29,7 @@ def lower(trials):
 
 def measured_below_theory():
     cells = ((1, 432), (1, 1000), (2, 974), (2, 1000), (4, 6454), (4, 10_000))
-    found = {f"epsilon0 = {e}, n = {n}": audit_shuffle(e, n, delta=1e-6) for e, n in cells}
+    found = {f"epsilon0 = {e}, n = {n}": ShuffleAudit(e, n, delta=1e-6).run()[0] for e, n in cells}
     return {cell: result.exact / result.claim for cell, result in found.items()}
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ldpbook import datasets, neural_networks, plots
 from ldpkit.attacks.gradient import dummy
-from ldpkit.auditors import audit_gradient
+from ldpkit.auditors import GradientAudit
 from ldpkit.mechanisms import LDPSGD
 from ldpkit.rng import derive, generator
 
@@ -146,7 +146,7 @@ def measure(pool, mechanism, rule, trials, measurements, seed):
     """Audit one pool of pairs several times, and return one row per audit, without constant columns."""
     rows = []
     for run in range(measurements):
-        result = audit_gradient(mechanism, pool, rule, trials=trials // 2, alpha=0.05, seed=derive(seed, run), faithful=True)
+        result = GradientAudit(mechanism, pool, rule, trials=trials // 2, alpha=0.05, faithful=True).run(derive(seed, run))[0]
         kept = ("epsilon", "fpr", "fnr", "epsilon_emp", "exact_epsilon_emp", "exact_sd", "limit", "pooled", "lower")
         rows.append({key: result.row()[key] for key in kept} | {"run": run})
     return rows

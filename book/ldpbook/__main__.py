@@ -32,8 +32,10 @@ FUNCTIONS = {
 """Commands that are functions of this package, each with its help."""
 PROGRAMS = {
     "system": ("test installations, kills, clusters and servers", [*PYTEST, "-n", "auto", "--dist", "loadgroup", "tests/system"]),
-    "variants": ("run every page with every change of one parameter, and all that it suggests to try",
-                 [*PYTEST, "-n", "auto", "--dist", "loadgroup", "tests/system/test_variants.py"]),
+    "variants": ("run every page with other parameters, and judge its sentences (--list: those of the last run)",
+                 ["tests/helpers/variants.py"]),
+    "sentences": ("list the sentences that a parameter could make false and that nothing keeps true",
+                  ["tests/helpers/sentences.py"]),
     "browser": ("test the built book in Chromium", [*PYTEST, "tests/browser"]),
     "mutants": ("break one exact distribution at a time and see whether its page notices", ["tests/helpers/mutants.py"]),
     "faults": ("make one small fault in the code at a time and see whether a test fails", ["tests/helpers/faults.py"]),
@@ -56,7 +58,7 @@ FILES = {
     "reference": ["_build/reference/venv/.ready", "_build/reference/ldp-audit/.ready"],
 }
 """Targets that make builds before a command runs, by command."""
-SETTINGS = {"variants": {"VARIANTS": "all"}, "chaos": {"PYTHONPATH": str(ROOT / "tests" / "system")}}
+SETTINGS = {"chaos": {"PYTHONPATH": str(ROOT / "tests" / "system")}}
 
 
 def main() -> None:

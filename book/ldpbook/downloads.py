@@ -162,7 +162,8 @@ def described(doctree: nodes.document) -> str:
     """Return the first sentences of a page, without formulas."""
     for paragraph in doctree.findall(nodes.paragraph):
         if isinstance(paragraph.parent, (nodes.section, nodes.document)):
-            text = " ".join(re.sub(r"\s+", " ", paragraph.astext().replace("\\varepsilon", "ε").replace("\\", "")).split())
+            said = "".join(part for part in paragraph.findall(nodes.Text) if not isinstance(part.parent, nodes.raw))
+            text = " ".join(said.replace("\\varepsilon", "ε").replace("\\", "").split())
             if len(text) > 40:
                 return text if len(text) <= _LONG else text[: _LONG - 1].rpartition(" ")[0] + "…"
     return ""

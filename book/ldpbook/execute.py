@@ -35,7 +35,7 @@ from tqdm import tqdm
 
 from ldpkit import digests
 
-from . import parameters
+from . import conditions, parameters
 
 if TYPE_CHECKING:  # not needed by processes that execute a notebook
     import pandas as pd
@@ -295,6 +295,7 @@ def shorten(most: int = 60) -> None:
 
 def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: str | Path = "_build") -> float:
     """Execute one notebook and return its wall time; raise an error that names the failing cell."""
+    import nbformat
     import papermill
     from traitlets.config import Config
 
@@ -315,7 +316,7 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
         os.environ["LDPKIT_NOTES"] = str(notes)
         try:
             notebook = papermill.execute_notebook(
-                re.sub("[{}]", r"\g<0>\g<0>", str(project.source(page))),  # papermill takes braces for names of parameters
+                nbformat.reads(json.dumps(conditions.judged(json.loads(project.source(page).read_text()))), as_version=4),  # type: ignore[no-untyped-call]
                 None,
                 parameters=parameters,
                 cwd=str(project.source(page).parent),
@@ -457,7 +458,18 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
     unjudged = merge_claims(project)
     for line in unjudged:
         print(f"CLAIM     {line}", file=sys.stderr)
-    return failures + len(differing) + len(unjudged)
+    untrue = list(struck(project)) if scale == "paper" else []
+    for line in untrue:
+        print(f"UNTRUE    {line}", file=sys.stderr)
+    return failures + len(differing) + len(unjudged) + len(untrue)
+
+
+def struck(project: Project) -> Iterator[str]:
+    """Yield the conditions that are not true in the last run of their page, each with its page."""
+    for page in project.notebooks():
+        if (path := project.executed(page)).exists():
+            found = conditions.shown(json.loads(path.read_text(encoding="utf-8")))
+            yield from (f"{page}: {condition}" for condition, holds in found.items() if not holds)
 
 
 def _summary(project: Project, pages: list[str], wall: float) -> str:

@@ -30,6 +30,7 @@ from . import (
     parameters,
     provenance,
     scoreboard,
+    struck,
     wording,
 )
 
@@ -53,6 +54,7 @@ _LOADED = {
     "data-twin=": ("twin.css", "twin.js"),
     "data-law=": ("laws.js",),
     "data-quiz=": ("quiz.js",),
+    "data-when=": ("conditions.js",),
     "data-game=": ("game.js",),
     "data-board": ("board.css", "board.data.js", "board.js"),
     'class="(answer docutils|evidence|gallery|gallery papers|drawn)"': ("reading.css", "reading.js"),
@@ -300,6 +302,7 @@ HANDLERS = (
     ("env-updated", wording.name_pages, 500),
     ("env-updated", _contents, 500),
     ("env-updated", _spread, 500),
+    ("doctree-resolved", struck.strike, 300),  # while a sentence is in few pieces
     ("doctree-resolved", _shown(downloads.offer), 400),  # before the foot of the page
     ("doctree-resolved", _shown(provenance.annotate, variants=True), 500),
     ("doctree-resolved", wording.explain, 500),
@@ -319,6 +322,8 @@ def setup(app: Sphinx) -> dict[str, str | bool]:
     app.add_config_value("ldpkit_build", "_build", "env")
     app.add_config_value("ldpkit_variant", "", "env")  # the parameters of a page that was run apart from the book
     app.add_directive("quiz", lessons.Quiz)
+    for role in ("when", "always"):
+        app.add_role(role, struck.When())
     app.add_directive("drawing", page_layout.Drawing)
     app.add_search_language(wording.English)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))

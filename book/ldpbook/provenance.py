@@ -280,6 +280,8 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
         cell["ids"].append(f"cell-{index}")
         if index in drawn:
             if app.config.ldpkit_variant:
+                for image in cell.findall(nodes.image):
+                    image["alt"] = f"Figure of your run with {app.config.ldpkit_variant}. The book's: {image.get('alt', 'none.')}"
                 cell.append(raw(_beside(app, page, notebook, drawn[index])))
             cell.append(raw(_made_by(app, page, used, drawn[index])))
             if (name := drawn[index].name) in twin and (figure := next(cell.findall(nodes.figure), None)):

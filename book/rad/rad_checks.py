@@ -16,7 +16,7 @@ from ldpkit import stats
 from ldpkit.attacks.base import success_rate
 from ldpkit.attacks.reconstruct import attack_value, finite_distribution, rad_exact
 from ldpkit.auditors import calibrate
-from ldpkit.auditors.rad import PROTOCOLS, rad_audit, rad_uniform
+from ldpkit.auditors.rad import PROTOCOLS, RADAudit, rad_uniform
 from ldpkit.auditors.rad_bounds import rero_eq3, tradeoff_laplace
 from ldpkit.mechanisms import ASS, GRR, OUE, FloorSS
 from ldpkit.rng import generator
@@ -81,7 +81,7 @@ def check_fig1(both, names, *, m, delta, accounting, reports, seed):
     board.add("OUE at epsilon 30 against its limit (m-1)/(2m)", m, rad_uniform(OUE(m, 30.0)), exact=(m - 1) / (2 * m))
     for name, e in [(name, e) for name in names for e in (1.0, 5.0)]:
         if name in PROTOCOLS:
-            success = rad_audit(PROTOCOLS[name](m, e), trials=reports // m, seed=seed, faithful=True).rates["success_rate"]
+            success = RADAudit(PROTOCOLS[name](m, e), trials=reports // m, faithful=True).run(seed)[0].rates["success_rate"]
         else:
             rng, truth = generator(seed, "figure 1", name, e), np.arange(reports) % m
             scale = 1 / e if name == "Laplace" else gaussian_sigma(e, 1, delta, accounting=accounting)
@@ -124,7 +124,7 @@ def check_fig2(*, reports, seed):
         rows.append({"risk": g} | dict(zip(names, by)) | gains)
     for name, g in [(name, g) for name in ("grr", "oue") for g in (0.05, 0.2, 0.4)]:
         client = PROTOCOLS[name.upper()](10, calibrate(name, g, 10).epsilon)
-        found = rad_audit(client, trials=reports // 10, seed=seed, faithful=True)
+        found = RADAudit(client, trials=reports // 10, faithful=True).run(seed)[0]
         s = found.rates["success_rate"]
         se = (s * (1 - s) / found.total) ** 0.5
         board.add(f"{name.upper()}, calibrated and attacked", g, s - 0.1, se, exact=g, how="real reports")
@@ -244,7 +244,7 @@ def check_fig5(table, *, sizes, epsilon, real, alpha, faithful, seed):
         if (sd := estimate_sd(PROTOCOLS[name](m, e), int(n))) < 0.05:  # where the first order suffices
             boards["fig5"].add(f"{name} known, m={m}", e, rows["known"].mean(), sd, exact=e)
     for name, e in [(name, e) for name in PROTOCOLS for e in sorted({min(epsilon), 8, 12})]:
-        made = rad_audit(PROTOCOLS[name](sizes[0], e), trials=real // sizes[0], alpha=alpha, faithful=True, seed=seed)
+        made = RADAudit(PROTOCOLS[name](sizes[0], e), trials=real // sizes[0], alpha=alpha, faithful=True).run(seed)[0]
         s = rad_uniform(PROTOCOLS[name](sizes[0], e)) + 1 / sizes[0]
         error = math.sqrt(s * (1 - s) / made.total)
         chance = scipy.stats.binomtest(made.counts["successes"], made.total, s).pvalue

@@ -29,7 +29,7 @@ def adult(protocol, k, epsilon, runs, real_runs, seed):
     """Return error and success rate over `runs` samples from the exact distributions and `real_runs` with real reports."""
     counts = ages(k)
     n, truth = counts.sum(), counts / counts.sum()
-    mechanism = refine.build(protocol, k, epsilon, grid="published", law="published")
+    mechanism = refine.build(protocol, k, epsilon, grid="published", asr="published")
     drawn = [squared_error(mechanism.sample_estimate(counts, generator(seed, "drawn", run)), truth) for run in range(runs)]
     errors, hits = populations(mechanism, k, real_runs, seed)
     return {
@@ -53,5 +53,5 @@ def populations(mechanism, k, runs, seed):
 
 def made(protocol, k, epsilon, runs, seed):
     """Return mean and deviation of the error and of the success rate over `runs` populations (at least 2) with real reports."""
-    errors, hits = populations(refine.build(protocol, k, epsilon, grid="published", law="published"), k, runs, seed)
+    errors, hits = populations(refine.build(protocol, k, epsilon, grid="published", asr="published"), k, runs, seed)
     return {"mse": np.mean(errors), "mse_sd": np.std(errors, ddof=1), "asr": np.mean(hits), "asr_sd": np.std(hits, ddof=1)}

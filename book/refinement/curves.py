@@ -25,7 +25,7 @@ def hashed(laws):
     """Return the exact rates of local hashing, row by row; the paper's formula only holds for the mean number of collisions."""
     rows = laws[laws["mechanism"].isin(["BLH", "OLH", "ALH"])]
     exact = [
-        refine.success(refine.build(r.mechanism, r.k, r.epsilon, grid="published", law="published")) for r in rows.itertuples()
+        refine.success(refine.build(r.mechanism, r.k, r.epsilon, grid="published", asr="published")) for r in rows.itertuples()
     ]
     return pd.Series(exact, rows.index)
 

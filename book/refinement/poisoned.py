@@ -10,7 +10,7 @@ from ldpkit.rng import generator
 def poisoned(protocol, k, epsilon, users, share, targets, frequency, runs, seed):
     """Return the mean gain over `runs` populations, its expectation, and a standard error from the variance of the estimates."""
     attack, gains, expected = MaximalGain(share, targets, frequency), [], []
-    mechanism = refine.build(protocol, k, epsilon, grid="published", law="published", poisoning=attack)
+    mechanism = refine.build(protocol, k, epsilon, grid="published", asr="published", poisoning=attack)
     for run in range(runs):
         rng = generator(seed, run)
         promoted = rng.random(users) < frequency

@@ -22,7 +22,7 @@ def evidence(mechanism, reports):
 
 def protocol(name, k, epsilon):
     """Return a protocol by its name, with the parameter that the paper's choice gives."""
-    return refine.build(name, k, epsilon, grid="published", law="published")
+    return refine.build(name, k, epsilon, grid="published", asr="published")
 
 
 def linked(name, k, epsilon, people, trials, seed):

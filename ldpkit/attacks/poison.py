@@ -42,9 +42,13 @@ class MaximalGain(checks.Checked):
     (attack-aware refinement, section 5; Cao et al. 2021 for GRR, OUE and OLH).
     """
 
-    share: Annotated[float, checks.rule(checks.real, 0, 1, closed="()")] = 0.05
+    share: Annotated[
+        float,
+        checks.rule(checks.real, 0, 1, closed="()"),
+        "Share of fake users among all, in (0, 1).",
+    ] = 0.05
     targets: checks.Count = 10
-    frequency: checks.Share = 0.01
+    frequency: Annotated[checks.Share, "Total true frequency of the targets, in [0, 1]."] = 0.01
     name = "maximal gain"
 
     def gain(self, p: Numbers, q: Numbers, supported: Numbers) -> Numbers:

@@ -8,21 +8,20 @@ from ..attacks import Attack
 from ..mechanisms import Mechanism
 from ..types import Rates, Word
 from .base import Auditor
-from .count_ratio import DistributionAudit, audit_distributions
-from .gradient import GradientAudit, audit_gradient
-from .kv import KVAudit, audit_kv
+from .count_ratio import DistributionAudit
+from .gradient import GradientAudit
+from .kv import KVAudit
 from .ldp import Audit
-from .rad import RADAudit, calibrate, rad_audit, rad_result
+from .rad import RADAudit, calibrate, rad_result
 from .result import AuditResult
 from .result import PairResult as PairResult
-from .shuffle import ShuffleAudit, audit_shuffle
+from .shuffle import ShuffleAudit
 
 # fmt: off
 __all__ = [
     "AUDITS", "Audit", "KVAudit", "DistributionAudit", "RADAudit", "GradientAudit",
     "ShuffleAudit", "Auditor", "AuditResult", "audits",
-    "expected", "audit_kv", "audit_distributions", "audit_gradient", "audit_shuffle", "rad_audit",
-    "rad_result", "calibrate"
+    "expected", "rad_result", "calibrate"
 ]
 # fmt: on
 

@@ -14,10 +14,18 @@ from ..rng import derive
 from ..types import Pair, Row, Word
 from .result import AuditResult
 
-__all__ = ["ALPHA", "Auditor", "PairAudit", "from_names", "makeable"]
+__all__ = ["ALPHA", "Alpha", "Auditor", "PairAudit", "Seed", "makeable"]
 
 ALPHA = 0.01
 """Significance of every audit unless another one is given."""
+
+Alpha = Annotated[
+    float, lambda _, alpha: stats.significance(alpha), "Significance, in [1e-100, 1)."
+]
+"""The significance of an audit, as the type of a field."""
+
+Seed = Annotated[int, "Seed of all random numbers, non-negative."]
+"""The seed of an audit, as the type of an argument."""
 
 _WIDEST = 2**26  # coordinates of a real report
 
@@ -30,11 +38,15 @@ class Auditor(checks.Checked, ABC):
     """
 
     _: KW_ONLY
-    trials: Annotated[int, checks.rule(checks.integer, 1, 10**12)] = 10**6
-    alpha: Annotated[float, lambda _, alpha: stats.significance(alpha)] = ALPHA
+    trials: Annotated[
+        int,
+        checks.rule(checks.integer, 1, 10**12),
+        "Reports per input, at least 1 (the paper uses 10^6).",
+    ] = 10**6
+    alpha: Alpha = ALPHA
 
-    target: ClassVar[Callable[..., Any]]
-    """Of audits with a field `mechanism`: return the mechanism of a name with these parameters."""
+    names: ClassVar[Mapping[str, Callable[..., Any]]]
+    """Of audits with a field `mechanism`: the mechanisms that words name."""
 
     @abstractmethod
     def run(self, seed: int = 1) -> Sequence[AuditResult]:
@@ -69,6 +81,11 @@ class Auditor(checks.Checked, ABC):
         return cls(**words)
 
     @classmethod
+    def target(cls, name: str, **parameters: Word) -> Any:
+        """Return the mechanism of a name with these parameters."""
+        return build(name, cls.names[checks.one_of("mechanism", name, cls.names)], **parameters)
+
+    @classmethod
     def cell(cls, *, runs: int = 1, seed: int = 1, **words: Word) -> list[Row]:
         """Compute one cell of a grid: run an audit several times, each time on its own stream.
 
@@ -94,15 +111,6 @@ class Auditor(checks.Checked, ABC):
         ]
 
 
-def from_names(names: Mapping[str, Callable[..., Any]]) -> Any:
-    """Return a `target` that makes the mechanisms of these names."""
-
-    def target(name: str, **parameters: Word) -> Any:
-        return build(name, names[checks.one_of("mechanism", name, names)], **parameters)
-
-    return staticmethod(target)
-
-
 @dataclass(frozen=True)
 class PairAudit(Auditor):
     """Base of the audits that tell two inputs apart with one or several attacks."""
@@ -111,7 +119,10 @@ class PairAudit(Auditor):
     attack: Any = "guess"
     _: KW_ONLY
     delta: Annotated[float | None, checks.rule(checks.real, 0, 1, closed="[)")] = None
-    faithful: checks.Flag = False
+    faithful: Annotated[
+        checks.Flag,
+        "Make every report in full, instead of sampling the counts from their exact distribution.",
+    ] = False
     pair: Pair | None = None
     both: checks.Flag = True
 

@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike
 
 from .. import checks, stats
 from ..rng import generator
-from ..types import Array, Rng, Row, Word
+from ..types import Array, Rng, Row
 from .base import Auditor
 from .result import AuditResult, Claim, too_few
 
-__all__ = ["ESTIMATORS", "DistributionAudit", "audit_distributions", "statistic"]
+__all__ = ["ESTIMATORS", "DistributionAudit", "statistic"]
 
 ESTIMATORS = ("released", "printed", "valid", "split", "pooled")
 """Names of the estimators, see `statistic`."""
@@ -32,7 +32,14 @@ ESTIMATORS = ("released", "printed", "valid", "split", "pooled")
 HALVED = ("split", "pooled")
 """Estimators that choose on the first half of the users and judge on the second half."""
 
-Estimator = Annotated[str, checks.rule(checks.one_of, ESTIMATORS)]
+Estimator = Annotated[
+    str, checks.rule(checks.one_of, ESTIMATORS), f"One of {', '.join(ESTIMATORS)}."
+]
+Minimum = Annotated[
+    checks.Count,
+    "Smallest count that released uses, at least 1 (the released code uses 5 for key-value and 1"
+    " for frequency protocols).",
+]
 Variation = Annotated[float | None, checks.rule(checks.real, 0)]
 
 
@@ -60,7 +67,7 @@ def statistic(
     estimator: Estimator = "released",
     *,
     alpha: Annotated[float, lambda _, alpha: stats.significance(alpha)] = 0.05,
-    minimum: checks.Count = 5,
+    minimum: Minimum = 5,
     variation: Variation = None,
 ) -> tuple[float, int]:
     """Estimate epsilon from the counts of all outputs in two groups.
@@ -218,7 +225,7 @@ class Compared(Auditor):
     _: KW_ONLY
     trials: int = 10**8
     estimator: Estimator = "released"
-    minimum: checks.Count = 5
+    minimum: Minimum = 5
     variation: Variation = None
     last: checks.Flag = False
     limits: tuple[float, ...] = field(init=False, repr=False, compare=False)
@@ -393,13 +400,3 @@ class DistributionAudit(Compared):
     def play(self, draw: Draw) -> Iterator[Groups]:
         counts = [draw.counts(np.asarray(group)) for group in (self.first, self.second)]
         yield [counts if self.guess is None else [draw.thin(c, self.guess) for c in counts]]
-
-
-def audit_distributions(
-    first: ArrayLike, second: ArrayLike, *, seed: int = 1, **fields: Word
-) -> AuditResult:
-    """Compare two distributions over the same outputs.
-
-    Parameters are the fields of `DistributionAudit`, and the `seed` of its `run`.
-    """
-    return DistributionAudit(first, second, **fields).run(seed)[0]

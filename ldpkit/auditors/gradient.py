@@ -11,13 +11,14 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from .. import checks, stats
 from ..attacks.gradient import RULES, Pairs, named
 from ..mechanisms import GRADIENT
+from ..mechanisms.base import Epsilon
 from ..mechanisms.gradient import GradientMechanism
 from ..progress import Progress
 from ..rng import generator
@@ -27,10 +28,22 @@ from .result import AuditResult, too_few
 
 # fmt: off
 __all__ = [
-    "GradientAudit", "audit_gradient",
-    "epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled", "lower_sides"
+    "GradientAudit", "epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled",
+    "lower_sides"
 ]
 # fmt: on
+
+Trials = Annotated[
+    int,
+    checks.rule(checks.integer, 1, 10**9 // 2),
+    "Reports of each gradient, at least 1 (the paper makes 1000 of both together, with a coin for"
+    " each).",
+]
+Faithful = Annotated[
+    checks.Flag,
+    "Make every report in full, in d dimensions, instead of sampling the counts at the exact error"
+    " rates.",
+]
 
 _CELLS = 2**21  # coordinates held in memory at once when real reports are made
 
@@ -174,8 +187,8 @@ class ErrorsAudit(Auditor):
     """Base of the audits by the error rates of a rule."""
 
     _: KW_ONLY
-    trials: Annotated[int, checks.rule(checks.integer, 1, 10**9 // 2)] = 500
-    faithful: checks.Flag = False
+    trials: Trials = 500
+    faithful: Faithful = False
 
     def judged(
         self,
@@ -263,7 +276,10 @@ class GradientAudit(ErrorsAudit):
     pairs: Annotated[Pairs, checks.rule(checks.instance, Pairs, "Pairs of gradients")]
     attack: Annotated[str, checks.rule(checks.one_of, RULES)] = "cosine"
     _: KW_ONLY
-    alpha: Annotated[float, lambda _, alpha: stats.significance(alpha, 0.25)] = ALPHA
+    alpha: Annotated[
+        float, lambda _, alpha: stats.significance(alpha, 0.25), "Significance, in [1e-100, 1/4]."
+    ] = ALPHA
+    names: ClassVar = GRADIENT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -282,16 +298,18 @@ class GradientAudit(ErrorsAudit):
     def of(  # type: ignore[override]  # it also takes the parameters of an adversary
         cls,
         adversary: str,
-        epsilon: float,
+        epsilon: Annotated[Epsilon, "Budget of one report, in [1e-6, 30]."],
         mechanism: str = "LDP-SGD",
-        attack: str = "cosine",
-        dimension: int | None = None,
-        norm: float = 1.0,
-        clip: float = 1.0,
-        pairs: str | None = None,
-        trials: int = 500,
-        alpha: float = ALPHA,
-        faithful: bool = False,
+        dimension: Annotated[
+            int | None,
+            "Dimension of the dummy gradient (by default 4810, the parameters of a small network).",
+        ] = None,
+        norm: Annotated[float, "Norm of the dummy gradient."] = 1.0,
+        clip: Annotated[float, "Clipping norm."] = 1.0,
+        pairs: Annotated[
+            str | None, "File of the adversary file, an archive of NumPy (.npz)."
+        ] = None,
+        **fields: Word,
     ) -> Self:
         """Return the audit of a randomiser given by name with an adversary given by name.
 
@@ -311,13 +329,12 @@ class GradientAudit(ErrorsAudit):
             Clipping norm.
         pairs : str, optional
             File of the adversary ``file``, see `ldpkit.attacks.gradient.read`.
-        attack, trials, alpha, faithful
-            See `GradientAudit`.
+        **fields
+            Other fields of `GradientAudit`.
         """
-        make = GRADIENT[checks.one_of("mechanism", mechanism, GRADIENT)]
         crafted = named(adversary, dimension, norm, pairs)
-        target = make(crafted.first.shape[1], epsilon, clip)
-        return cls(target, crafted, attack, trials=trials, alpha=alpha, faithful=faithful)
+        target = cls.target(mechanism, d=crafted.first.shape[1], epsilon=epsilon, clip=clip)
+        return super().of(mechanism=target, pairs=crafted, **fields)
 
     @functools.cached_property
     def rates(self) -> Rates:
@@ -380,18 +397,3 @@ class GradientAudit(ErrorsAudit):
             progress.add(at.size, *(("fp", at.size - hits) if first else ("fn", hits)))
             answers += hits
         return answers
-
-
-def audit_gradient(
-    mechanism: GradientMechanism,
-    pairs: Pairs,
-    attack: str = "cosine",
-    *,
-    seed: int = 1,
-    **fields: Word,
-) -> AuditResult:
-    """Audit a randomised gradient.
-
-    Parameters are the fields of `GradientAudit`, and the `seed` of its `run`.
-    """
-    return GradientAudit(mechanism, pairs, attack, **fields).run(seed)[0]

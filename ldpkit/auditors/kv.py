@@ -10,7 +10,7 @@ the errata).
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,12 +21,11 @@ from ..mechanisms.base import oracle
 from ..mechanisms.correlated import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import PCKV, PCKVUE, KeyValues
 from ..reports.base import alphabet, chosen
-from ..types import Array, Held, Word
-from .base import from_names
+from ..types import Array, Held
 from .count_ratio import Compared, Draw, Groups
-from .result import AuditResult, Row
+from .result import Row
 
-__all__ = ["AUDITORS", "KVAudit", "audit_kv", "collapse", "guess_rates", "oracle_distribution"]
+__all__ = ["AUDITORS", "KVAudit", "collapse", "guess_rates", "oracle_distribution"]
 
 AUDITORS = {
     "hkv": "whole records (or the given positions of PCKV-UE)",
@@ -259,11 +258,14 @@ class KVAudit(Compared):
     attack: str = "hkv"
     _: KW_ONLY
     pairs: Sequence[Held] | None = None
-    ownership: checks.Share = 0.5
+    ownership: Annotated[
+        checks.Share,
+        "Probability that a user really holds the pair, in [0, 1] (the paper uses 1/2).",
+    ] = 0.5
     positions: Sequence[int] | None = None
     squads: Sequence[float] = (-1.0, -0.5)
     scaling: Annotated[str, checks.rule(checks.one_of, ("released", "exact"))] = "released"
-    target = from_names(KEY_VALUE)
+    names: ClassVar = KEY_VALUE
 
     def __post_init__(self) -> None:
         mechanism, rounds = self.mechanism, isinstance(self.mechanism, CPP)
@@ -334,18 +336,3 @@ class KVAudit(Compared):
         if isinstance(self.mechanism, PCKV):
             return _once(self, self.mechanism, draw)
         return (_segmented if self.attack == "skv" else _in_rounds)(self, self.mechanism, draw)
-
-
-def audit_kv(
-    mechanism: PCKV | CPP, attack: str = "hkv", *, seed: int = 1, **fields: Word
-) -> list[AuditResult]:
-    """Audit a key-value mechanism.
-
-    Parameters are the fields of `KVAudit`, and the `seed` of its `run`.
-
-    Returns
-    -------
-    list of AuditResult
-        One per round, of which PCKV has a single one.
-    """
-    return KVAudit(mechanism, attack, **fields).run(seed)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated
 
 import numpy as np
 
@@ -106,7 +107,9 @@ class Audit(PairAudit):
     _: KW_ONLY
     questions: checks.Count = 1
     independent: checks.Flag = False
-    threads: checks.Count = 1
+    threads: Annotated[
+        checks.Count, "Number of chunks that are counted at the same time, at least 1."
+    ] = 1
     chosen: tuple[Attack, ...] = field(init=False, repr=False, compare=False)
     directions: tuple[Pair, ...] = field(init=False, repr=False, compare=False)
     deltas: tuple[float, float] = field(init=False, repr=False, compare=False)

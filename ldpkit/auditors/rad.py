@@ -17,7 +17,7 @@ section 7.3.
 import math
 import time
 from dataclasses import KW_ONLY, asdict, dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy
@@ -29,17 +29,17 @@ from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..rng import generator
 from ..stats import Delta
 from ..types import Word
-from .base import Auditor, from_names
+from .base import Alpha, Auditor
 from .result import AuditResult, Claim, Row, too_few
 
 # fmt: off
 __all__ = [
     "CALIBRATED", "PROTOCOLS", "Calibration", "RADAudit", "calibrate", "epsilon_interval",
-    "invert_blackbox", "invert_known", "rad_audit", "rad_result", "rad_uniform"
+    "invert_blackbox", "invert_known", "rad_result", "rad_uniform"
 ]
 # fmt: on
 
-Records = Annotated[int, checks.rule(checks.integer, 2)]
+Records = Annotated[int, checks.rule(checks.integer, 2), "Number of records, at least 2."]
 
 PROTOCOLS: dict[str, type[GRR | FloorSS | OUE]] = {"GRR": GRR, "SS": FloorSS, "OUE": OUE}
 """The paper's protocols by name. Its SS rounds the subset size down."""
@@ -124,7 +124,7 @@ def epsilon_interval(
     m: Records,
     protocol: str | None = None,
     *,
-    alpha: Annotated[float, lambda _, alpha: stats.significance(alpha)] = 0.02,
+    alpha: Alpha = 0.02,
     delta: Delta = 0.0,
 ) -> tuple[float, float]:
     """Return a confidence interval of epsilon from counted successes, at level ``1 - alpha``.
@@ -255,7 +255,7 @@ class RADAudit(Auditor):
     _: KW_ONLY
     trials: checks.Count = 10**4
     faithful: checks.Flag = False
-    target = from_names(PROTOCOLS)
+    names: ClassVar = PROTOCOLS
 
     def __post_init__(self) -> None:
         checks.need(
@@ -298,14 +298,6 @@ class RADAudit(Auditor):
                 seconds=time.perf_counter() - start,
             )
         ]
-
-
-def rad_audit(mechanism: GRR | FloorSS | OUE, *, seed: int = 1, **fields: Word) -> AuditResult:
-    """Audit a protocol by reconstruction, as the paper simulates it.
-
-    Parameters are the fields of `RADAudit`, and the `seed` of its `run`.
-    """
-    return RADAudit(mechanism, **fields).run(seed)[0]
 
 
 # --- calibration ----------------------------------------------------------------------------------
@@ -379,13 +371,25 @@ def _round_noise(risk: float, relative: float, m: int, knowledge: str) -> tuple[
 
 @checks.checked
 def calibrate(
-    mechanism: Annotated[str, checks.rule(checks.one_of, CALIBRATED)],
-    risk: float,
-    m: Records,
+    mechanism: Annotated[
+        str, checks.rule(checks.one_of, CALIBRATED), f"One of {', '.join(CALIBRATED)}."
+    ],
+    risk: Annotated[float, "Accepted RAD, in (0, (m-1)/m)."],
+    m: Annotated[Records, "Number of candidates for the unknown record, at least 2."],
     *,
-    sensitivity: checks.Positive = 1.0,
-    steps: checks.Count = 100,
-    knowledge: Annotated[str, checks.rule(checks.one_of, ("none", "any"))] = "none",
+    sensitivity: Annotated[
+        checks.Positive, "Sensitivity of the query, above 0 (Laplace, Gaussian)."
+    ] = 1.0,
+    steps: Annotated[
+        checks.Count,
+        "Number of full-batch steps of DP-SGD, at least 1, all of which the adversary sees.",
+    ] = 100,
+    knowledge: Annotated[
+        str,
+        checks.rule(checks.one_of, ("none", "any")),
+        "Whether the adversary knows nothing else about the record (none), or possibly everything"
+        " else (any), as in membership inference.",
+    ] = "none",
 ) -> Calibration:
     """Return the least noise with which no attack has a larger advantage than `risk`.
 

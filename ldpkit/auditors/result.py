@@ -31,7 +31,7 @@ Claim = Annotated[
 STATUSES = ("none found", "violation", "inconclusive", "not valid")
 """The values of `AuditResult.status`."""
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the form of `AuditResult.to_dict`; it rises if a key changes its meaning or goes."""
 
 
@@ -221,8 +221,8 @@ class AuditResult:
 
     @property
     def how(self) -> str:
-        """Origin of the counts: ``real reports``, or ``law`` if they were sampled."""
-        return "real reports" if self.faithful else "law"
+        """Origin of the counts: ``real reports``, or the ``exact distribution``."""
+        return "real reports" if self.faithful else "exact distribution"
 
     @property
     def reports(self) -> int:

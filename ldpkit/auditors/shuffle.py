@@ -26,18 +26,22 @@ from ..mechanisms.base import Epsilon
 from ..mechanisms.gradient import LDPSGD
 from ..progress import Progress, count_begun
 from ..rng import generator
-from ..types import Array, Rates, Rng, Word
-from .gradient import ErrorsAudit, lower_sides
+from ..types import Array, Rates, Rng
+from .gradient import ErrorsAudit, Trials, lower_sides
 from .result import AuditResult
 
 # fmt: off
 __all__ = [
-    "ShuffleAudit", "audit_shuffle", "pmfs", "pair_delta", "blanket_delta", "solve",
+    "ShuffleAudit", "pmfs", "pair_delta", "blanket_delta", "solve",
     "closed_bound", "least_clients", "threshold_rates"
 ]
 # fmt: on
 
-Clients = Annotated[int, checks.rule(checks.integer, 1, 10**6)]
+Clients = Annotated[
+    int,
+    checks.rule(checks.integer, 1, 10**6),
+    "Reports that are shuffled together, from least_clients to 10^6.",
+]
 
 
 @checks.checked
@@ -264,10 +268,18 @@ class ShuffleAudit(ErrorsAudit):
         If a parameter is out of range. The message names it.
     """
 
-    epsilon: Epsilon
+    epsilon: Annotated[Epsilon, "Budget of one report, in [1e-6, 30]."]
     clients: Clients
-    delta: float = 1e-6
+    delta: Annotated[float, "Delta of the guarantee, in [1e-12, 1)."] = 1e-6
     _: KW_ONLY
+    trials: Annotated[
+        Trials,
+        "Number of batches of each type, at least 1 (the paper makes 1000 of both together).",
+    ] = 500
+    faithful: Annotated[
+        checks.Flag,
+        "Randomise and shuffle real gradients, instead of sampling two binomial counts.",
+    ] = False
     attack: Annotated[str, checks.rule(checks.one_of, ("threshold",))] = "threshold"
     d: int = 16
 
@@ -329,13 +341,3 @@ class ShuffleAudit(ErrorsAudit):
                 },
             )
         ]
-
-
-def audit_shuffle(
-    epsilon: float, clients: int, delta: float = 1e-6, *, seed: int = 1, **fields: Word
-) -> AuditResult:
-    """Audit shuffled LDP-SGD.
-
-    Parameters are the fields of `ShuffleAudit`, and the `seed` of its `run`.
-    """
-    return ShuffleAudit(epsilon, clients, delta, **fields).run(seed)[0]

@@ -284,7 +284,9 @@ class DiscreteLaplace(IntegerNoise):
     """
 
     epsilon: Epsilon
-    sensitivity: Annotated[int, checks.rule(checks.integer, 1, 2**20)] = 1
+    sensitivity: Annotated[
+        int, checks.rule(checks.integer, 1, 2**20), "Largest input, at most 2^20."
+    ] = 1
 
     @property
     def rate(self) -> Fraction:
@@ -331,8 +333,12 @@ class DiscreteGaussian(IntegerNoise):
     interval (Karney 2016). Then it accepts by exact coins of probability ``e^-x``.
     """
 
-    sigma: Annotated[float, checks.rule(checks.real, 0.125, 2**16)]
-    sensitivity: checks.Count = 1
+    sigma: Annotated[
+        float,
+        checks.rule(checks.real, 0.125, 2**16),
+        "Standard deviation of the Gaussian, in [1/8, 2^16].",
+    ]
+    sensitivity: Annotated[checks.Count, "Largest input, at most 8 sigma."] = 1
     delta: Annotated[float, checks.rule(checks.real, LEAST, 1, closed="[)")] = 1e-5
 
     def __post_init__(self) -> None:

@@ -183,8 +183,12 @@ class FLH(LocalHashing):
 
     k: Annotated[int, checks.rule(checks.integer, 2, 2**15)]
     epsilon: Epsilon
-    g: Annotated[int, checks.rule(checks.integer, 2, 2**15)]
-    seeds: Annotated[int | None, checks.rule(checks.integer, 1, 2**32)] = None
+    g: Annotated[int, checks.rule(checks.integer, 2, 2**15), "Hash range, in [2, 2^15]."]
+    seeds: Annotated[
+        int | None,
+        checks.rule(checks.integer, 1, 2**32),
+        "Number of seeds, in [1, 2^32], out of which each user draws one.",
+    ] = None
     family: Annotated[str, checks.rule(checks.one_of, FAMILIES)] = FAMILIES[0]
 
     @property

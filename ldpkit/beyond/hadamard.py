@@ -319,7 +319,7 @@ class HM(SignOracle):
 
     k: Annotated[int, checks.rule(checks.integer, 2, MAX_ORDER)]
     epsilon: Epsilon
-    t: Annotated[int, checks.rule(checks.integer, 1, 16)] = 1
+    t: Annotated[int, checks.rule(checks.integer, 1, 16), "Number of indices, in [1, 16]."] = 1
 
     @property
     def order(self) -> int:

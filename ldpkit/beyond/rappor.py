@@ -387,11 +387,25 @@ class RAPPOR(FrequencyOracle):
 
     k: Domain
     epsilon: Epsilon
-    m: Annotated[int, checks.rule(checks.integer, 2, 2**16)] = 128
-    h: Annotated[int, checks.rule(checks.integer, 1, 16)] = 2
-    cohorts: Annotated[int, checks.rule(checks.integer, 1, 2**16)] = 64
-    keep: checks.Share = 1.0
-    flip: checks.Share = 0.0
+    m: Annotated[
+        int,
+        checks.rule(checks.integer, 2, 2**16),
+        "Number of bits of the Bloom filter, in [2, 2^16].",
+    ] = 128
+    h: Annotated[
+        int, checks.rule(checks.integer, 1, 16), "Number of hash functions of a cohort, in [1, 16]."
+    ] = 2
+    cohorts: Annotated[
+        int, checks.rule(checks.integer, 1, 2**16), "Number of cohorts, in [1, 2^16]."
+    ] = 64
+    keep: Annotated[
+        checks.Share,
+        "Probability that a one of the permanent step is sent as a one, in [0, 1]; 1, with flip 0,"
+        " sends the permanent bits unchanged.",
+    ] = 1.0
+    flip: Annotated[
+        checks.Share, "Probability that a zero of the permanent step is sent as a one, in [0, 1]."
+    ] = 0.0
     tau: Annotated[int | None, checks.rule(checks.integer, 1, MAX_ROUNDS)] = None
 
     def __post_init__(self) -> None:

@@ -133,8 +133,12 @@ class CountMeanSketch(FrequencyOracle):
 
     k: Domain
     epsilon: Epsilon
-    m: Annotated[int, checks.rule(checks.integer, 2, 2**16)] = 64
-    hashes: Annotated[int, checks.rule(checks.integer, 1, 2**16)] = 256
+    m: Annotated[
+        int, checks.rule(checks.integer, 2, 2**16), "Length of a report, in [2, 2^16]."
+    ] = 64
+    hashes: Annotated[
+        int, checks.rule(checks.integer, 1, 2**16), "Number of hash functions, in [1, 2^16]."
+    ] = 256
 
     def __post_init__(self) -> None:
         super().__post_init__()

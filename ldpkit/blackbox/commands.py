@@ -1,4 +1,4 @@
-"""The commands ``ldpkit audit``, ``resume``, ``plan``, ``bound`` and ``exact``."""
+"""The commands ``ldpkit audit``, ``resume``, ``plan`` and ``exact``."""
 
 import contextlib
 import functools
@@ -7,36 +7,25 @@ import math
 import re
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 from .. import __version__, attacks, checks, stats
 from ..auditors import Audit
+from ..auditors.base import ALPHA, Alpha, Seed
 from ..auditors.result import AuditResult, Row
-from ..cli.options import (
-    FAILED,
-    as_json,
-    cli,
-    conclude,
-    integer,
-    mechanism_of,
-    mechanism_options,
-    number,
-    options,
-    strict,
-    together,
-    write,
-)
+from ..cli.frame import FAILED, NUMBER, PARAMETERS, Name, Table, mechanism_of, options
 from ..digests import digest, replace, replaceable
 from ..jit import waiting
+from ..types import Word
 from . import betting
 from .clients import Client
 from .clients.client import SeparateClient
 from .exact import ExactResult, exact_client
-from .options import anything, claims, curve_of, listed, target_of
+from .options import curve_of, listed, target_of
 from .page import OPENING, page
 from .sequential import SequentialAudit
 from .sequential.loop import Run
@@ -48,51 +37,55 @@ _OUTPUTS = {
     "save": ("an audit that was kept", re.compile(re.escape(_OPENING))),
     "html": ("a page that an audit wrote", re.compile(re.escape(OPENING))),
 }
-_BETS = (
-    "claim", "mu", "claim_points", "claim_lines", "all_pairs", "within", "max_time", "save",
-)  # fmt: skip
 _FILE = click.Path(dir_okay=False)
 _COMPILES = "compiling, once on this machine: --max-time begins afterwards"
 
-HTML = click.option("--html", type=_FILE, help="Write a report for others into one file.")
+MaxTime = Annotated[float | None, "Seconds after which to stop, at least 0."]
+"""A limit of time, as the type of an option."""
 
-bets = together(
-    click.option("--until-sure", is_flag=True, help="Bet, and stop when the claim is refuted or"
-                 " --trials are spent."),
-    click.option("--all-pairs", is_flag=True, help="Bet on every pair of the inputs."),
-    options(SequentialAudit, only=["independent", "within", "max_time"], own=True,
-            independent={"help": "State that reports do not depend on each other: those of a client"
-                         " are then counted, and recordings are bet on faster."}),
-    click.option("--save", type=_FILE, help="Keep the audit in this file for `ldpkit resume`."),
-    HTML,
-    claims,
-)  # fmt: skip
-"""The options of a sequential audit."""
+HTML = Annotated[str | None, {"type": _FILE}, "Write a report for others into one file."]
+"""The name of a page, as the type of an option."""
 
 
-def refuse(given: Row) -> None:
-    """Refuse the options of a sequential audit without --until-sure."""
-    used = [name.replace("_", "-") for name in _BETS if given.pop(name) not in (None, False)]
-    checks.need(not used, f"--{''.join(used[:1])} needs --until-sure")
-
-
-def planned(words: Row) -> SequentialAudit:
+def planned(
+    attack: Annotated[
+        tuple[str, ...],
+        {"multiple": True},
+        f"One of {', '.join(attacks.ATTACKS)}, or learned (may be repeated).  [default: guess]",
+    ] = (),
+    pair: Annotated[
+        tuple[tuple[float, float], ...],
+        {"type": NUMBER, "nargs": 2, "multiple": True},
+        "The two audited inputs (may be repeated).  [default: those furthest apart]",
+    ] = (),
+    all_pairs: Annotated[bool, "Bet on every pair of the inputs."] = False,
+    independent: Annotated[
+        bool,
+        "State that reports do not depend on each other: those of a client are then counted, and"
+        " recordings are bet on faster.",
+    ] = False,
+    within: Annotated[
+        float | None, "Stop when the bound is this close to the claim, at least 0."
+    ] = None,
+    max_time: MaxTime = None,
+    **words: Word,
+) -> SequentialAudit:
     """Return the audit that the options of ``ldpkit audit --until-sure`` describe."""
-    checks.need(len(words["pair"]) < 2, "give one --pair, or --all-pairs of --inputs")
-    claim, attack = curve_of(words), list(words["attack"])
+    checks.need(len(pair) < 2, "give one --pair, or --all-pairs of --inputs")
+    claim, names = curve_of(**words), list(attack)
     if claim is not None:
-        attack = attack or [attacks.Learned.name]
+        names = names or [attacks.Learned.name]
         if not words["mechanism"]:  # a client states no claim of its own
-            words = words | dict(zip(("epsilon", "delta"), claim.implied))
-    target, inputs, delta = target_of(words)
-    pair = tuple(words["pair"][0]) if words["pair"] else None
-    learned = attack and {*attack} == {attacks.Learned.name}
-    if learned and isinstance(target, Client) and pair is None:
-        if words["all_pairs"]:
+            words |= dict(zip(("epsilon", "delta"), claim.implied))
+    target, inputs, delta = target_of(**words)
+    audited: Any = tuple(pair[0]) if pair else None
+    learned = names and {*names} == {attacks.Learned.name}
+    if learned and isinstance(target, Client) and not pair:
+        if all_pairs:
             click.echo(
                 "--all-pairs changes nothing: each input is compared with the others", err=True
             )
-    elif words["all_pairs"]:
+    elif all_pairs:
         report_type: Any = target.report_type
         inputs = list(range(min(report_type.k, _PAIRS + 1))) if inputs is None else inputs
         checks.need(
@@ -101,65 +94,76 @@ def planned(words: Row) -> SequentialAudit:
         )
     elif inputs is not None:
         checks.need(
-            len(inputs) == 2 and pair is None,
+            len(inputs) == 2 and not pair,
             "give two --inputs, or --all-pairs of them, and then no --pair",
         )
-        pair, inputs = (inputs[0], inputs[1]), None
+        audited, inputs = (inputs[0], inputs[1]), None
     return SequentialAudit(
         target,
-        attack or "guess",
+        names or "guess",
         curve=claim,
         delta=delta if claim is None else None,
-        pair=pair,
+        pair=audited,
         inputs=inputs,
-        independent=words["independent"] or None,
-        **{name: words[name] for name in ("trials", "alpha", "faithful", "within", "max_time")},
+        independent=independent or None,
+        within=within,
+        max_time=max_time,
+        **{name: words[name] for name in ("trials", "alpha", "faithful")},
     )
 
 
-def sure(words: Row, as_json: bool, strict: bool, begun: Run | None = None) -> int:
-    """Run a sequential audit, or go on with a run that has `begun`, and print its result."""
-    writable(words)
-    save, html = (words[name] and Path(words[name]) for name in ("save", "html"))
+def sure(
+    begun: Run | None = None,
+    *,
+    seed: Seed = 1,
+    save: Annotated[
+        str | None, {"type": _FILE}, "Keep the audit in this file for `ldpkit resume`."
+    ] = None,
+    html: HTML = None,
+    **words: Word,
+) -> Iterator[AuditResult]:
+    """Run a sequential audit, or go on with a run that has `begun`.
+
+    Files are written after the result was printed.
+    """
+    writable(save=save, html=html)
     checks.need(
         not save or save != html, f"--save and --html must name two files, got {html} twice"
     )
-    run = begun or planned(words).start(words["seed"])
+    run, told = begun or planned(**words).start(seed), words | {"seed": seed}
     if words["max_time"] is not None:
         waiting[:] = [lambda: click.echo(_COMPILES, err=True)]
     kept = time.monotonic()
     for _ in run.pieces():
         if save and time.monotonic() - kept > 1:
             with contextlib.suppress(OSError):  # at the end an error is told
-                replace(save, _state(words, run))
+                replace(Path(save), _state(told, run))
             kept = time.monotonic()
     result = run.result
-    status = conclude([result], as_json, strict)
-    show(result, words, "--until-sure", run=run)
-    return status
+    yield result
+    own = _repeat(told, "--until-sure")
+    write((html, lambda: page(result, own)), (save, lambda: _state(told, run)))
 
 
-def writable(words: Row) -> None:
+def writable(**files: str | None) -> None:
     """Refuse to replace files that no audit has written."""
-    for name, (what, opening) in _OUTPUTS.items():
-        if words.get(name):
-            replaceable(name, Path(words[name]), what, opening.match)
+    for name, path in files.items():
+        if path:
+            what, opening = _OUTPUTS[name]
+            replaceable(name, Path(path), what, opening.match)
 
 
-def show(result: AuditResult, words: Row, *flags: str, run: Run | None = None) -> None:
-    """Write the files that the options name, after the result was printed.
+def write(*files: tuple[str | None, Callable[[], str]]) -> None:
+    """Write texts into the files that options name.
 
     Raises
     ------
     OSError
         If a file cannot be written; the others are written all the same.
     """
-    texts: dict[str, Callable[[], str]] = {"html": lambda: page(result, _repeat(words, *flags))}
-    if run is not None:
-        texts["save"] = lambda: _state(words, run)
     failed = []
-    for name, text in texts.items():
-        if path := words[name]:
+    for path, text in files:
+        if path:
             try:
                 replace(Path(path), text())
             except OSError as error:
@@ -188,26 +192,20 @@ def _repeat(words: Row, *flags: str) -> str:
     return shlex.join(command)
 
 
-@cli.command()
-@anything
-@click.option(
-    "--attack",
-    multiple=True,
-    help=f"One of {', '.join(attacks.ATTACKS)}, or learned (may be repeated).  [default: guess]",
-)
-@click.option(
-    "--pair",
-    type=number,
-    nargs=2,
-    multiple=True,
-    help="The two audited inputs (may be repeated).  [default: those furthest apart]",
-)
-@options(Audit, only=("trials", "alpha", "faithful", "threads"))
-@options(Audit.run)
-@bets
-@strict
-@as_json
-def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: Any) -> int:
+def audit(
+    until_sure: Annotated[
+        bool, "Bet, and stop when the claim is refuted or --trials are spent."
+    ] = False,
+    **given: Annotated[
+        Word,
+        options(target_of),
+        options(planned),
+        options(Audit, "trials", "alpha", "faithful"),
+        options(sure, "seed", "save", "html"),
+        options(curve_of),
+        PARAMETERS,
+    ],
+) -> Iterator[AuditResult]:
     """Audit a mechanism, or any client, with a distinguishability attack.
 
     The reports of a --mechanism are counted. Every attack audits both directions of every pair, and
@@ -216,6 +214,8 @@ def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: 
     and --attack it learns from reports of any form and compares all inputs. A client is counted
     only with --independent, which states that its reports do not depend on each other.
     """
+    words: Row = {name: option.default for name, option in options(audit).items()} | given
+    threads, _ = (words.pop(name) for name in ("threads", "until_sure"))
     names, pairs = list(words["attack"]) or ["guess"], words["pair"] or (None,)
     checks.need(
         len(set(names)) == len(names) and len(set(pairs)) == len(pairs),
@@ -230,8 +230,10 @@ def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: 
             threads == 1,
             f"--threads count reports, and an audit until sure bets on each, got {threads}",
         )
-        return sure(words, as_json, strict)
-    refuse(words)
+        return sure(**words)
+    bets = [*options(curve_of), "all_pairs", "within", "max_time", "save"]
+    used = [name.replace("_", "-") for name in bets if words[name] not in (None, False)]
+    checks.need(not used, f"--{''.join(used[:1])} needs --until-sure")
     checks.need(
         client or not words["independent"], "--independent states a fact about a client's reports"
     )
@@ -239,47 +241,42 @@ def audit(until_sure: bool, threads: int, strict: bool, as_json: bool, **words: 
         len(names) * len(pairs) == 1 or not words["html"],
         "--html shows one result: give one --attack and one --pair",
     )
-    writable(words)
-    target, inputs, delta = target_of(words, threads)
+    writable(html=words["html"])
+    target, inputs, delta = target_of(threads=threads, **words)
     checks.need(
         inputs is None,
         "--inputs name those of a client with --report any; a mechanism takes --pair",
     )
-    planned = [
-        Audit(
-            target,
-            names,
-            trials=words["trials"],
-            alpha=words["alpha"],
-            delta=delta,
-            faithful=words["faithful"],
-            pair=pair,
-            questions=len(pairs) * len(names),
-            independent=words["independent"],
-            threads=threads,
-        )
-        for pair in pairs
-    ]
-    results = [result for plan in planned for result in plan.run(words["seed"])]
-    status = conclude(results, as_json, strict)
-    show(results[0], words)
-    return status
+    own = {name: words[name] for name in ("trials", "alpha", "faithful", "independent")}
+    own |= {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
+    made = [Audit(target, names, pair=pair, **own) for pair in pairs]
+    return _counted([result for audit in made for result in audit.run(words["seed"])], words)
 
 
-@cli.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--client", metavar="MODULE:FUNCTION", help="The client of the audit.")
-@click.option("--command", metavar="PROGRAM", help="The program of the audit.")
-@click.option("--recordings", nargs=2, metavar="FIRST SECOND", help="The recordings of the audit.")
-@click.option("--trials", type=integer, help="Reports per input, including those before the stop.")
-@options(SequentialAudit, only=["max_time"], own=True)
-@HTML
-@strict
-@as_json
+def _counted(results: list[AuditResult], words: Row) -> Iterator[AuditResult]:
+    """Yield results, and write the page that the options name after they were printed."""
+    yield from results
+    write((words["html"], lambda: page(results[0], _repeat(words))))
+
+
 def resume(
-    file: Path, trials: int | None, max_time: float | None, html: str | None, strict: bool,
-    as_json: bool, **again: Any,
-) -> int:  # fmt: skip
+    file: Annotated[Path, {"type": click.Path(exists=True, dir_okay=False, path_type=Path)}],
+    trials: Annotated[
+        int | None, "Reports per input, at least 1, including those before the stop."
+    ] = None,
+    max_time: MaxTime = None,
+    html: HTML = None,
+    **again: Annotated[
+        Word,
+        options(
+            target_of,
+            *("client", "command", "recordings"),
+            client="The client of the audit.",
+            command="The program of the audit.",
+            recordings="The recordings of the audit.",
+        ),
+    ],
+) -> Iterator[AuditResult]:
     """Go on with an audit that --save has kept, after a violation too, to raise the bound.
 
     No program that the file names is run. Give the --client, --command or --recordings of the audit
@@ -299,10 +296,10 @@ def resume(
         )
     words |= again | ({} if trials is None else {"trials": trials})
     try:
-        begun = planned(words).start(words["seed"], kept["run"])
+        begun = planned(**words).start(words["seed"], kept["run"])
     except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
         raise click.UsageError(f"{file} cannot be resumed: {error}") from error
-    return sure(words, as_json, strict, begun)
+    return sure(begun, **words)
 
 
 def _kept(file: Path) -> Row:
@@ -317,30 +314,32 @@ def _kept(file: Path) -> Row:
     return kept
 
 
-@cli.command()
-@mechanism_options
-@click.option("--suspected", type=float, help="Epsilon that the mechanism may really have.")
-@click.option("--attack", default="tight", show_default=True, help="Attack whose event is bet on.")
-@click.option(
-    "--tpr", type=float, help="Probability of the event with the first input, without --mechanism."
-)
-@click.option(
-    "--fpr", type=float, help="Probability of the event with the second input, without --mechanism."
-)
-@click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance.")
-@click.option("--rate", type=float, default=10**4, show_default=True,
-              help="Reports per second that the client makes.")  # fmt: skip
-@as_json
 def plan(
-    mechanism: str | None, suspected: float | None, attack: str, tpr: float | None,
-    fpr: float | None, alpha: float, rate: float, as_json: bool, **own: Any,
-) -> int:  # fmt: skip
+    mechanism: Name = None,
+    suspected: Annotated[
+        float | None, "Epsilon that the mechanism may really have, in [1e-6, 30]."
+    ] = None,
+    attack: Annotated[str, "Attack whose event is bet on."] = "tight",
+    tpr: Annotated[
+        float | None,
+        "Probability of the event with the first input, in [0, 1], without --mechanism.",
+    ] = None,
+    fpr: Annotated[
+        float | None,
+        "Probability of the event with the second input, in [0, 1], without --mechanism.",
+    ] = None,
+    alpha: Alpha = ALPHA,
+    rate: Annotated[float, "Reports per second that the client makes, above 0."] = 10**4,
+    **own: Annotated[Word, PARAMETERS],
+) -> Table:
     """Estimate how many reports, and how much time, the proof of a suspected leak would need.
 
     Give --mechanism, the claimed --epsilon and the --suspected one. Or give --epsilon, and --tpr
     and --fpr of an event.
     """
-    claim, delta, alpha = own["epsilon"], own["delta"] or 0.0, stats.significance(alpha)
+    claim: Any = own.get("epsilon")
+    delta = own.get("delta") or 0.0
+    alpha = stats.significance(alpha)
     checks.need(
         claim is not None and (mechanism is None) != (tpr is None or fpr is None),
         "give --epsilon, and either --mechanism with --suspected or --tpr with --fpr",
@@ -366,7 +365,7 @@ def plan(
     ]
     if not growth:
         verdict = "These rates keep the claim: no number of reports refutes it."
-        return write(row, lines, verdict, as_json)
+        return Table(row, lines, verdict)
     # Two directions share the wealth. Bets that do not know the rates needed 1.0 to 1.3 times as
     # many reports in four measured cases.
     least, usual = goal / growth, (goal + math.log(4)) / growth
@@ -377,18 +376,18 @@ def plan(
         ("time", f"about {seconds:,.3g} seconds at {rate:,.6g} reports per second"),
     ]
     verdict = f"An audit until sure would find it, wrong with {alpha:g} at most."
-    return write(row, lines, verdict, as_json)
+    return Table(row, lines, verdict)
 
 
-@cli.command()
-@click.option("--client", required=True, metavar="MODULE:FUNCTION",
-              help="An importable client f(values, rng) or f(value).")  # fmt: skip
-@click.option("--inputs", required=True, metavar="JSON", help="List of inputs of any type.")
-@click.option("--epsilon", type=float, required=True, help="The claim.")
-@click.option("--delta", type=float, default=0.0, show_default=True, help="Delta of the claim.")
-@options(exact_client, only=("ways", "tapes"))
-@as_json
-def exact(client: str, inputs: str, as_json: bool, ways: int, tapes: int, **claim: Any) -> int:
+def exact(
+    client: Annotated[
+        str, {"metavar": "MODULE:FUNCTION"}, "An importable client f(values, rng) or f(value)."
+    ],
+    inputs: Annotated[str, {"metavar": "JSON"}, "List of inputs of any type."],
+    epsilon: Annotated[float, "The claim, at least 0."],
+    delta: Annotated[float, "Delta of the claim, in [0, 1)."] = 0.0,
+    **most: Annotated[Word, options(exact_client, "ways", "tapes")],
+) -> Table:
     """Compute the exact loss of a client by running every way through its code.
 
     Exit status: 0 if the exact loss keeps the claim. 1 if it exceeds the claim by more than 1e-9. 2
@@ -397,8 +396,9 @@ def exact(client: str, inputs: str, as_json: bool, ways: int, tapes: int, **clai
     """
 
     def start() -> ExactResult:
+        claim: Row = {"epsilon": epsilon, "delta": delta}
         separate = SeparateClient.of(client, values=listed(inputs), report="any", **claim)
-        return separate.function(functools.partial(exact_client, ways=ways, tapes=tapes))
+        return separate.function(functools.partial(exact_client, **most))
 
     result = start()
     # a client with a secret that it drew at its start seems to draw no coins
@@ -418,5 +418,5 @@ def exact(client: str, inputs: str, as_json: bool, ways: int, tapes: int, **clai
         *(("for", text.removeprefix("for ")) for text in result.leading()),
         *result.findings,
     ]
-    write(result.row(), lines, result.verdict, as_json)
-    return {"none found": 0, "violation": 1, "not exact": FAILED}[result.status]
+    status = {"none found": 0, "violation": 1, "not exact": FAILED}[result.status]
+    return Table(result.row(), lines, result.verdict, status)

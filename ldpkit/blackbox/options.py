@@ -2,53 +2,24 @@
 
 import csv
 import inspect
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 from ..checks import need
-from ..cli.options import PARAMETERS, mechanism_of, mechanism_options, options, together
+from ..cli.frame import PARAMETERS, Name, mechanism_of
 from ..mechanisms import Mechanism, takes
-from ..types import Row
+from ..types import Row, Word
 from . import curve
 from .clients import Client, Program, recorded
 from .clients.anything import parsed
 from .clients.client import FORMS, ON_ERROR, SeparateClient
 
-__all__ = ["anything", "claims", "curve_of", "listed", "target_of"]
+__all__ = ["curve_of", "listed", "target_of"]
 
-anything = together(
-    mechanism_options,
-    click.option("--client", metavar="MODULE:FUNCTION",
-                 help="An importable client f(values, rng) or f(value)."),
-    click.option("--command", metavar="PROGRAM", help="A client in any language, which reads"
-                 " one JSON input a line and writes one JSON report a line."),
-    options(Program, only=["limit", "skip_lines"]),
-    click.option("--recordings", nargs=2, metavar="FIRST SECOND",
-                 help="Reports of two inputs in two files: .jsonl, .csv (or .gz), .parquet."),
-    click.option("--fields", metavar="NAMES", help="Fields of the --recordings that count,"
-                 " separated by commas.  [default: all]"),
-    click.option("--ignore", metavar="NAMES", help="Fields of the --recordings that do not"
-                 " count."),
-    options(Client, only=["report"], own=True, report={"type": click.Choice([*FORMS])}),
-    click.option("--inputs", metavar="JSON", help="List of inputs, which may have any type with"
-                 " --report any."),
-    options(Client, only=["on_error"], on_error={"type": click.Choice(ON_ERROR)}),
-)  # fmt: skip
-"""The options that name the target of an audit, which `target_of` reads."""
-
-_FILE = click.Path(exists=True, dir_okay=False)
-claims = together(
-    click.option("--claim", type=click.Choice([*curve.CURVES]), help="Claim a whole trade-off"
-                 " curve; its numbers are --mu, or --epsilon, --delta and --k."),
-    click.option("--mu", type=float, help="Claim mu-GDP, Gaussian differential privacy."),
-    click.option("--claim-points", type=_FILE, help="Claim the trade-off curve through the"
-                 " points (alpha,beta) of a CSV file."),
-    click.option("--claim-lines", type=_FILE, help="Claim all (epsilon,delta) of a CSV file."),
-)  # fmt: skip
-"""The options that state a claim which is a trade-off curve; `curve_of` reads them."""
+_FILE = {"type": click.Path(exists=True, dir_okay=False)}
+_TWO = {"nargs": 2, "metavar": "FIRST SECOND"}
 
 
 def listed(text: str | None) -> list[Any] | None:
@@ -62,29 +33,87 @@ def listed(text: str | None) -> list[Any] | None:
     return values
 
 
-def target_of(given: Row, threads: int = 1) -> tuple[Mechanism, list[Any] | None, float | None]:
-    """Return the target that the options of `anything` name, with its inputs and its delta.
+def target_of(
+    mechanism: Name = None,
+    client: Annotated[
+        str | None,
+        {"metavar": "MODULE:FUNCTION"},
+        "An importable client f(values, rng) or f(value).",
+    ] = None,
+    command: Annotated[
+        str | None,
+        {"metavar": "PROGRAM"},
+        "A client in any language, which reads one JSON input a line and writes one JSON report a"
+        " line.",
+    ] = None,
+    limit: Annotated[
+        float, "Seconds that one report may take, including the start of the program; above 0."
+    ] = 10.0,
+    skip_lines: Annotated[
+        int, "Lines of a banner, which every start of the program writes before its first report."
+    ] = 0,
+    recordings: Annotated[
+        tuple[str, str] | None,
+        _TWO,
+        "Reports of two inputs in two files: .jsonl, .csv (or .gz), .parquet.",
+    ] = None,
+    fields: Annotated[
+        str | None,
+        {"metavar": "NAMES"},
+        "Fields of the --recordings that count, separated by commas.  [default: all]",
+    ] = None,
+    ignore: Annotated[
+        str | None, {"metavar": "NAMES"}, "Fields of the --recordings that do not count."
+    ] = None,
+    report: Annotated[
+        str | None,
+        {"type": click.Choice([*FORMS])},
+        "Report type: one integer, k bits, a collection of distinct values, or anything that JSON"
+        " can write.",
+    ] = None,
+    inputs: Annotated[
+        str | None,
+        {"metavar": "JSON"},
+        "List of inputs, which may have any type with --report any.",
+    ] = None,
+    on_error: Annotated[
+        str,
+        {"type": click.Choice(ON_ERROR)},
+        'Treatment of a failed call: stop the audit, or count the error as a report of type "any".',
+    ] = "stop",
+    threads: Annotated[int, "Number of chunks that are counted at the same time, at least 1."] = 1,
+    **words: Word,
+) -> tuple[Mechanism, list[Any] | None, float | None]:
+    """Return the target of an audit, with its inputs and its delta.
 
     The inputs are those to compare, if the options name them. They are ``None`` for a client whose
     reports have any form, because its inputs are named by their positions. Delta is that of the
-    claim if the mechanism has none of its own, otherwise ``None``. A --client may be asked for
-    reports by so many `threads` at a time.
+    claim if the mechanism has none of its own, otherwise ``None``. A --client is asked for reports
+    by so many `threads` at a time. The `words` have the parameters of mechanisms.
     """
-    own = {name: given[name] for name in PARAMETERS}
-    named = [n for n in ("mechanism", "client", "command", "recordings") if given[n]]
+    own = {name: words.get(name) for name in PARAMETERS}
+    sources: Row = {
+        "mechanism": mechanism,
+        "client": client,
+        "command": command,
+        "recordings": recordings,
+    }
+    named = [name for name, given in sources.items() if given]
     need(len(named) == 1, "give either --mechanism or --client (or --command, or --recordings)")
-    source, what = named[0], given[named[0]]
-    kept = {name: given[name].split(",") for name in ("fields", "ignore") if given[name]}
+    source, what = named[0], sources[named[0]]
+    lists = {"fields": fields, "ignore": ignore}
+    kept: Row = {name: text.split(",") for name, text in lists.items() if text}
     need(
         source == "recordings" or not kept, f"--{''.join([*kept][:1])} names fields of --recordings"
     )
-    report, inputs, delta = given["report"], listed(given["inputs"]), given["delta"] or 0.0
-    if source == "mechanism":
+    values, delta = listed(inputs), own["delta"] or 0.0
+    if mechanism:
         need(report is None, "--report describes the reports of a --client")
-        return mechanism_of(what, own), inputs, None if takes(what, "delta") else delta or None
+        own_delta = takes(mechanism, "delta")
+        return mechanism_of(mechanism, own), values, None if own_delta else delta or None
     k, epsilon, _ = (own.pop(name) for name in ("k", "epsilon", "delta"))
     extra = [f"--{name}" for name, value in own.items() if value is not None and value is not False]
-    free = report == "any" and (source == "recordings" or inputs is not None)
+    free = report == "any" and (source == "recordings" or values is not None)
     wanted = {
         "--report": report,
         "--inputs" if report == "any" else "--k": free or k,
@@ -94,37 +123,48 @@ def target_of(given: Row, threads: int = 1) -> tuple[Mechanism, list[Any] | None
     needs = f"needs {', '.join(missing)}".replace(", --epsilon", " and --epsilon")
     told = [needs] * bool(missing) + [f"takes no {name}" for name in extra[:1]]
     need(not told, f"--{source} {', and '.join(told)}")
-    need(source == "command" or not given["skip_lines"], "--skip-lines are those of a --command")
-    if source == "recordings":
-        return recorded(what[0], what[1], report, epsilon, delta, k or 0, **kept), None, None
-    claimed = {"k": k or 0, "report": report, "epsilon": epsilon, "delta": delta}
-    claimed |= {"values": inputs if free else None, "on_error": given["on_error"]}
-    client = (
-        Client(Program(what, given["limit"], given["skip_lines"]), name=what, **claimed)
-        if source == "command"
+    need(source == "command" or not skip_lines, "--skip-lines are those of a --command")
+    claimed: Row = {"k": k or 0, "report": report, "epsilon": epsilon, "delta": delta}
+    if recordings:
+        return recorded(what[0], what[1], **claimed, **kept), None, None
+    claimed |= {"values": values if free else None, "on_error": on_error}
+    made = (
+        Client(Program(what, limit, skip_lines), name=what, **claimed)
+        if command
         else SeparateClient.of(what, threads, **claimed)
     )
-    return client, None if free else inputs, None
+    return made, None if free else values, None
 
 
-_FILES: dict[str, tuple[Callable[..., curve.Curve], list[str]]] = {
-    "claim_points": (curve.points, ["alpha", "beta"]),
-    "claim_lines": (curve.lines, ["epsilon", "delta"]),
-}
-
-
-def curve_of(words: Row) -> curve.Curve | None:
+def curve_of(
+    claim: Annotated[
+        str | None,
+        {"type": click.Choice([*curve.CURVES])},
+        "Claim a whole trade-off curve; its numbers are --mu, or --epsilon, --delta and --k.",
+    ] = None,
+    mu: Annotated[float | None, "Claim mu-GDP, Gaussian differential privacy."] = None,
+    claim_points: Annotated[
+        str | None,
+        _FILE,
+        "Claim the trade-off curve through the points (alpha,beta) of a CSV file.",
+    ] = None,
+    claim_lines: Annotated[str | None, _FILE, "Claim all (epsilon,delta) of a CSV file."] = None,
+    **words: Word,
+) -> curve.Curve | None:
     """Return the trade-off curve that the options claim, or ``None`` if they claim epsilon."""
-    named = words["claim"] or (None if words["mu"] is None else "gdp")
-    files = [name for name in _FILES if words[name]]
-    need(len(files) + bool(named) < 2, "give one of --claim, --claim-points and --claim-lines")
+    named = claim or (None if mu is None else "gdp")
+    files: list[tuple[Any, ...]] = [
+        (claim_points, curve.points, ["alpha", "beta"]),
+        (claim_lines, curve.lines, ["epsilon", "delta"]),
+    ]
+    given = [row for row in files if row[0]]
+    need(len(given) + bool(named) < 2, "give one of --claim, --claim-points and --claim-lines")
     if named:
+        words |= {"mu": mu}
         wanted = ["mu", *inspect.signature(curve.CURVES[named]).parameters]
-        given = {n: words[n] for n in curve.PARAMETERS if n in wanted and words[n] is not None}
-        return curve.make(named, **given)
-    for name in files:
-        made, columns = _FILES[name]
-        return made(*_read(Path(words[name]), columns))
+        return curve.make(named, **{n: words[n] for n in wanted if words.get(n) is not None})
+    for file, made, columns in given:
+        return made(*_read(Path(file), columns))
     return None
 
 

@@ -165,7 +165,7 @@ def _evidence(result: AuditResult) -> str:
 
 _TITLES = {"lower": "Lower bound", "epsilon_emp": "Statistic", "e-value": "Wealth"}
 _SHOWN = ("event", "pair", "tp", "first", "fp", "second", "lower", "e_value")
-_MOST = 20  # directions on a page
+_DIRECTIONS = 20  # directions on a page
 
 
 def page(result: AuditResult, command: str = "") -> str:
@@ -189,7 +189,7 @@ def page(result: AuditResult, command: str = "") -> str:
     asked = [one | {"pair": against(result.parameters, one["pair"])} for one in result.directions]
     asked.sort(key=lambda one: -one["e_value" if "e_value" in one else "lower"])
     columns = [name for name in _SHOWN if any(name in one for one in asked)]
-    table_of = [columns, *([one.get(name, "") for name in columns] for one in asked[:_MOST])]
+    table_of = [columns, *([one.get(name, "") for name in columns] for one in asked[:_DIRECTIONS])]
     questions = "".join(
         f"<tr>{''.join(f'<td>{html.escape(_cell(x))}</td>' for x in each)}</tr>"
         for each in table_of

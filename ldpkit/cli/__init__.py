@@ -1,8 +1,8 @@
 """The command line.
 
-`COMMANDS` names the module of each command: `papers` has the auditors of the papers, `tables` what
-makes no report, `sweep` grids, and `ldpkit.blackbox.commands` the audits of anybody's client. The
-module `options` holds the parts that commands share.
+A command is a function with annotated parameters, which `frame` turns into options. `COMMANDS`
+names the function of each command: `papers` has the auditors of the papers, `tables` what makes no
+report, `sweep` grids, and `ldpkit.blackbox.commands` the audits of anybody's client.
 
 Exit status of a command:
 
@@ -16,7 +16,6 @@ Exit status of a command:
 An error is one line on standard error.
 """
 
-import importlib
 import os
 import signal
 import sys
@@ -33,10 +32,12 @@ _INTERRUPTED = 130  # as shells give it
 
 def commands() -> "click.Group":
     """Return all commands, imported."""
+    import click
+
     from .group import COMMANDS, cli
 
-    for module, _ in COMMANDS.values():
-        importlib.import_module(module)
+    for name in COMMANDS:
+        cli.get_command(click.Context(cli), name)
     return cli
 
 

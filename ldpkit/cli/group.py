@@ -1,6 +1,6 @@
 """The group of all commands, each of which is imported when it is called, and their messages."""
 
-import importlib
+import pkgutil
 import re
 
 import click
@@ -10,55 +10,64 @@ from ..progress import shown
 
 COMMANDS = {
     "audit": (
-        "ldpkit.blackbox.commands",
+        "ldpkit.blackbox.commands:audit",
         "Audit a mechanism, or any client, with a distinguishability attack.",
     ),
     "audit-gradient": (
-        "ldpkit.cli.papers",
+        "ldpkit.cli.papers:audit_gradient",
         "Audit a randomised gradient: can the server tell which of two gradients a client sent?",
     ),
-    "audit-kv": ("ldpkit.cli.papers", "Audit a key-value mechanism with KV-Auditor."),
+    "audit-kv": ("ldpkit.cli.papers:audit_kv", "Audit a key-value mechanism with KV-Auditor."),
     "audit-shuffle": (
-        "ldpkit.cli.papers",
+        "ldpkit.cli.papers:audit_shuffle",
         "Audit shuffled LDP-SGD: can the server tell apart two batches that differ in a gradient?",
     ),
     "bound": (
-        "ldpkit.cli.tables",
+        "ldpkit.cli.tables:bound",
         "Bound epsilon by counts of your own, if event and n were chosen before the reports.",
     ),
     "cache": (
-        "ldpkit.cli.tables",
+        "ldpkit.cli.tables:cache",
         "Print the size of the compiled machine code, which can be compiled again.",
     ),
-    "calibrate": ("ldpkit.cli.papers", "Find the least noise that keeps an accepted risk."),
+    "calibrate": (
+        "ldpkit.cli.papers:calibrate",
+        "Find the least noise that keeps an accepted risk.",
+    ),
     "exact": (
-        "ldpkit.blackbox.commands",
+        "ldpkit.blackbox.commands:exact",
         "Compute the exact loss of a client by running every way through its code.",
     ),
-    "list": ("ldpkit.cli.tables", "List the mechanisms by family, one line each."),
+    "list": (
+        "ldpkit.cli.tables:list_mechanisms",
+        "List the mechanisms by family, one line each, after what they come from.",
+    ),
     "plan": (
-        "ldpkit.blackbox.commands",
+        "ldpkit.blackbox.commands:plan",
         "Estimate how many reports, and how much time, the proof of a suspected leak would need.",
     ),
     "rad": (
-        "ldpkit.cli.papers",
+        "ldpkit.cli.papers:rad",
         "Print the exact reconstruction advantage of a protocol, or bound epsilon by counts.",
     ),
     "rates": (
-        "ldpkit.cli.tables",
+        "ldpkit.cli.tables:rates",
         "Print the exact rates of an attack's event, and the largest loss of any event.",
     ),
     "refine": (
-        "ldpkit.cli.papers",
+        "ldpkit.cli.papers:refine",
         "Choose the parameter of an adaptive protocol and compare it with the classical ones.",
     ),
     "resume": (
-        "ldpkit.blackbox.commands",
+        "ldpkit.blackbox.commands:resume",
         "Go on with an audit that --save has kept, after a violation too, to raise the bound.",
     ),
-    "sweep": ("ldpkit.cli.sweep", "Run a grid of audits described by the file CONFIG (YAML)."),
+    "sweep": (
+        "ldpkit.cli.sweep:sweep",
+        "Run a grid of audits described by the file CONFIG (YAML).",
+    ),
 }
-"""Module and first sentence of every command, so that a list of them imports none."""
+"""Function and first sentence of every command, so that a list of them imports none."""
 
 
 class _Commands(click.Group):
@@ -67,7 +76,9 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS:
-            importlib.import_module(COMMANDS[cmd_name][0])
+            from .frame import command  # which is slow to import
+
+            self.add_command(command(cmd_name, pkgutil.resolve_name(COMMANDS[cmd_name][0])))
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -81,17 +92,17 @@ def cli() -> None:
     """Audit local differential privacy."""
 
 
-_LONG, _MOST = 200, 2000  # characters of a value in a message, and of a message
+_VALUE, _MESSAGE = 200, 2000  # most characters of a value in a message, and of a message
 
 
 def brief(message: str) -> str:
     """Return a message in one line that a terminal may show, with long values shortened."""
     line = re.sub(
-        rf"""(?<!\w)'[^']{{{_LONG},}}'|(?<!\w)"[^"]{{{_LONG},}}"|\S{{{_LONG},}}""",
-        lambda value: _cut(value[0], _LONG // 2),
+        rf"""(?<!\w)'[^']{{{_VALUE},}}'|(?<!\w)"[^"]{{{_VALUE},}}"|\S{{{_VALUE},}}""",
+        lambda value: _cut(value[0], _VALUE // 2),
         shown(" ".join(message.split())),
     )
-    return _cut(line, _MOST)
+    return _cut(line, _MESSAGE)
 
 
 def _cut(text: str, most: int) -> str:

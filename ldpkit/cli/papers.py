@@ -2,247 +2,201 @@
 reconstruction advantage, and refinement against attacks."""
 
 import math
+from typing import Annotated
 
 import click
 
 from .. import refine as refinement
 from ..attacks import MaximalGain
 from ..attacks.gradient import ADVERSARIES, RULES
-from ..auditors import GradientAudit, KVAudit, RADAudit, ShuffleAudit, count_ratio, kv
+from ..auditors import AuditResult, GradientAudit, KVAudit, RADAudit, ShuffleAudit, count_ratio, kv
 from ..auditors import rad as reconstruction
+from ..auditors.base import Alpha, Seed
 from ..auditors.result import Row, finite
 from ..checks import integer, need
-from ..mechanisms import GRADIENT, KEY_VALUE, PCKVUE, PrivKV
+from ..mechanisms import GRADIENT, KEY_VALUE
+from ..mechanisms.base import Epsilon
 from ..mechanisms.correlated import CPP
-from ..refine import front
-from ..refine.pareto import select
 from ..types import Word
-from .options import as_json, cli, conclude, options, strict, write
+from .frame import Table, options
 
 # --- key-value mechanisms -------------------------------------------------------------------------
 
-_PCKV = {"k": 4, "share": 0.5}  # as in the paper
 
-
-@cli.command("audit-kv")
-@click.option("--mechanism", type=click.Choice([*KEY_VALUE], case_sensitive=False), required=True)
-@click.option("--epsilon", type=float, required=True, help="Claimed epsilon of all rounds.")
-@options(
-    PCKVUE,
-    only=("k", "padding", "share", "eta"),
-    own=True,
-    k={"flag": "--keys", "help": "Keys of PCKV.  [default: 4]"},
-    padding={"help": "Length to which sets are padded (PCKV).  [default: 1]"},
-    share={
-        "help": "Part of epsilon that PCKV spends.  [default: 0.5, as the paper's numbers need]"
-    },
-    eta={
-        "type": click.Choice(["correct", "floor"]),
-        "help": "Sampling rate of PCKV's real pairs.  [default: correct]",
-    },
-)
-@options(
-    CPP,
-    only=("buckets", "rounds"),
-    own=True,
-    buckets={"help": "Boundary points of the value range (CPP), even.  [default: 4]"},
-    rounds={
-        "help": (
-            f"Rounds (CPP, PrivKV), of which the last is shown.  [default: {CPP.rounds}, PrivKV:"
-            f" {PrivKV.rounds}]"
-        )
-    },
-)
-@options(
-    KVAudit,
-    count_ratio.statistic,
-    only=("attack", "trials", "alpha", "ownership", "estimator", "minimum"),
-    attack={"flag": "--auditor", "help": f"One of {', '.join(kv.AUDITORS)}."},
-    trials={"flag": "--users", "help": "Users per group, half of whom are imitators under skv."},
-    alpha={"default": 0.05},
-    estimator={"help": f"One of {', '.join(count_ratio.ESTIMATORS)}."},
-)
-@options(KVAudit.run)
-@strict
-@as_json
 def audit_kv(
-    mechanism: str, trials: int, seed: int, strict: bool, as_json: bool, **words: Word
-) -> int:
+    mechanism: Annotated[
+        str, {"type": click.Choice([*KEY_VALUE], case_sensitive=False)}, "Mechanism."
+    ],
+    epsilon: Annotated[Epsilon, "Claimed epsilon of all rounds, in [1e-6, 30]."],
+    keys: Annotated[int | None, "Keys of PCKV, at least 1.  [default: 4]"] = None,
+    padding: Annotated[
+        int | None, "Length to which sets are padded, at least 1 (PCKV).  [default: 1]"
+    ] = None,
+    share: Annotated[
+        float | None,
+        "Part of epsilon that PCKV spends, in (0, 1].  [default: 0.5, as the paper's numbers need]",
+    ] = None,
+    eta: Annotated[
+        str | None,
+        {"type": click.Choice(["correct", "floor"])},
+        "Sampling rate of PCKV's real pairs.  [default: correct]",
+    ] = None,
+    buckets: Annotated[
+        int | None, "Boundary points of the value range, even, in [2, 64] (CPP).  [default: 4]"
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        "Rounds, in [1, 10^6], of which the last is shown (CPP, PrivKV).  [default: 5, PrivKV: 1]",
+    ] = None,
+    auditor: Annotated[str, f"One of {', '.join(kv.AUDITORS)}."] = "hkv",
+    users: Annotated[
+        int, "Users per group, at most 10^12, half of whom are imitators under skv."
+    ] = 10**8,
+    alpha: Alpha = 0.05,
+    seed: Seed = 1,
+    **words: Annotated[Word, options(KVAudit, "estimator", "minimum", "ownership")],
+) -> AuditResult:
     """Audit a key-value mechanism with KV-Auditor."""
-    attack = words["attack"]
-    given = {option: value for option, value in words.items() if value is not None}
-    own = {"k": 1} if issubclass(KEY_VALUE[mechanism], CPP) else _PCKV
-    sides = 2 if attack == "skv" else 1
-    least = 2 * sides if words["estimator"] in count_ratio.HALVED else sides
-    trials = integer("users", trials, least, 10**12) // sides
-    result = KVAudit.of(mechanism=mechanism, trials=trials, last=True, **own | given).run(seed)[-1]
-    return conclude([result], as_json, strict)
+    given = {
+        "k": keys, "padding": padding, "share": share, "eta": eta, "buckets": buckets,
+        "rounds": rounds,
+    }  # fmt: skip
+    own: Row = {"k": 1} if issubclass(KEY_VALUE[mechanism], CPP) else {"k": 4, "share": 0.5}
+    own |= {name: value for name, value in given.items() if value is not None}
+    sides = 2 if auditor == "skv" else 1
+    least = 2 * sides if words.get("estimator") in count_ratio.HALVED else sides
+    trials = integer("users", users, least, 10**12) // sides
+    audit = KVAudit.of(
+        mechanism=mechanism, epsilon=epsilon, attack=auditor, trials=trials, alpha=alpha,
+        last=True, **own, **words,
+    )  # fmt: skip
+    return audit.run(seed)[-1]
 
 
 # --- gradients ------------------------------------------------------------------------------------
 
 
-@cli.command("audit-gradient")
-@options(
-    GradientAudit.of,
-    GradientAudit,
-    adversary={"type": click.Choice(ADVERSARIES)},
-    mechanism={"type": click.Choice([*GRADIENT], case_sensitive=False)},
-    attack={"flag": "--rule", "type": click.Choice([*RULES])},
-)
-@options(GradientAudit.run)
-@strict
-@as_json
-def audit_gradient(mechanism: str, seed: int, strict: bool, as_json: bool, **words: Word) -> int:
+def audit_gradient(
+    adversary: Annotated[
+        str, {"type": click.Choice(ADVERSARIES)}, "Adversary who crafts the gradients."
+    ],
+    mechanism: Annotated[
+        str, {"type": click.Choice([*GRADIENT], case_sensitive=False)}, "Randomiser of gradients."
+    ] = "LDP-SGD",
+    rule: Annotated[
+        str, {"type": click.Choice([*RULES])}, "The paper's rule, or the likelihood-ratio event."
+    ] = "cosine",
+    seed: Seed = 1,
+    **words: Annotated[
+        Word,
+        options(GradientAudit.of, "epsilon", "dimension", "norm", "clip", "pairs"),
+        options(GradientAudit, "trials", "alpha", "faithful"),
+    ],
+) -> list[AuditResult]:
     """Audit a randomised gradient: can the server tell which of two gradients a client sent?"""
-    return conclude(GradientAudit.of(mechanism=mechanism, **words).run(seed), as_json, strict)
+    return GradientAudit.of(adversary, mechanism=mechanism, attack=rule, **words).run(seed)
 
 
-@cli.command("audit-shuffle")
-@options(ShuffleAudit, only=("epsilon", "clients", "delta", "trials", "alpha", "faithful"))
-@options(ShuffleAudit.run)
-@strict
-@as_json
-def audit_shuffle(seed: int, strict: bool, as_json: bool, **words: Word) -> int:
+def audit_shuffle(
+    seed: Seed = 1,
+    **words: Annotated[
+        Word, options(ShuffleAudit, "epsilon", "clients", "delta", "trials", "alpha", "faithful")
+    ],
+) -> list[AuditResult]:
     """Audit shuffled LDP-SGD: can the server tell apart two batches that differ in a gradient?"""
-    return conclude(ShuffleAudit(**words).run(seed), as_json, strict)
+    return ShuffleAudit(**words).run(seed)
 
 
 # --- the reconstruction advantage -----------------------------------------------------------------
 
 
-@cli.command()
-@options(
-    reconstruction.rad_result,
-    reconstruction.epsilon_interval,
-    only=("protocol", "m", "claim", "delta", "successes", "reports", "alpha"),
-    protocol={
-        "flag": "--mechanism",
-        "metavar": "NAME",
-        "help": f"Protocol that makes the reports, one of {', '.join(reconstruction.PROTOCOLS)}.",
-    },
-    claim={
-        "flag": "--epsilon",
-        "default": None,
-        "help": "Budget, or with counts the claimed epsilon.",
-    },
-    successes={"required": False, "help": "Number of reports whose record was named."},
-    reports={"required": False, "help": "Number of reports, equal for all records."},
-)
-@strict
-@as_json
 def rad(
-    protocol: str | None,
-    m: int,
-    claim: float | None,
-    successes: int | None,
-    reports: int | None,
-    strict: bool,
-    as_json: bool,
-    **words: Word,
-) -> int:
+    m: reconstruction.Records,
+    mechanism: Annotated[
+        str | None,
+        {"metavar": "NAME"},
+        f"Protocol that makes the reports, one of {', '.join(reconstruction.PROTOCOLS)}.",
+    ] = None,
+    epsilon: Annotated[
+        float | None, "Budget, in [1e-6, 30], or with counts the claimed epsilon, at least 0."
+    ] = None,
+    successes: Annotated[int | None, "Number of reports whose record was named."] = None,
+    reports: Annotated[int | None, "Number of reports, equal for all records."] = None,
+    **level: Annotated[Word, options(reconstruction.epsilon_interval, "delta", "alpha")],
+) -> AuditResult | Table:
     """Print the exact reconstruction advantage of a protocol, or bound epsilon by counts."""
     need((successes is None) == (reports is None), "--successes and --reports belong together")
     m = integer("m", m, 2)
     if successes is not None and reports is not None:
-        words["claim"] = math.inf if claim is None else claim
-        result = reconstruction.rad_result(successes, reports, m, protocol, **words)
-        return conclude([result], as_json, strict)
-    if protocol is None or claim is None:
-        raise click.UsageError("give --mechanism and --epsilon, or --successes and --reports")
-    exact = reconstruction.rad_uniform(RADAudit.target(protocol, k=m, epsilon=claim))
+        claim = math.inf if epsilon is None else epsilon
+        return reconstruction.rad_result(successes, reports, m, mechanism, claim=claim, **level)
+    if mechanism is None or epsilon is None:
+        raise ValueError("give --mechanism and --epsilon, or --successes and --reports")
+    exact = reconstruction.rad_uniform(RADAudit.target(mechanism, k=m, epsilon=epsilon))
     rates = {"rad": exact, "success_rate": exact + 1 / m}
     lines = [
-        ("mechanism", f"{protocol} (m = {m}, epsilon = {claim:g})"),
+        ("mechanism", f"{mechanism} (m = {m}, epsilon = {epsilon:g})"),
         ("RAD", f"{exact:.8f}"),
         ("success", f"{exact + 1 / m:.8f}, of which {1 / m:.8f} by chance"),
     ]
     verdict = "No attack has a larger advantage at a uniform prior without side knowledge."
-    row = {"mechanism": protocol, "m": m, "epsilon": claim, **rates}
-    return write(row, lines, verdict, as_json)
+    row = {"mechanism": mechanism, "m": m, "epsilon": epsilon, **rates}
+    return Table(row, lines, verdict)
 
 
-@cli.command()
-@options(
-    reconstruction.calibrate,
-    mechanism={"metavar": "NAME", "help": f"One of {', '.join(reconstruction.CALIBRATED)}."},
-)
-@as_json
-def calibrate(mechanism: str, knowledge: str, as_json: bool, **words: Word) -> int:
+def calibrate(**words: Annotated[Word, options(reconstruction.calibrate)]) -> Table:
     """Find the least noise that keeps an accepted risk."""
-    found = reconstruction.calibrate(mechanism, knowledge=knowledge, **words)
-    unit = "clipping norms on the summed gradients" if mechanism == "dpsgd" else "the query's unit"
+    found = reconstruction.calibrate(**words)
+    unit = (
+        "clipping norms on the summed gradients"
+        if found.mechanism == "dpsgd"
+        else "the query's unit"
+    )
     texts = {
         "epsilon": "any: the risk is never reached" if found.epsilon == math.inf else "{:.6f}",
         "noise": f"{{:.6f}} in {unit}",
         "printed": "{:.6f} by the paper's rule, too little",
     }
     given = [(name, text, getattr(found, name)) for name, text in texts.items()]
-    lines = [("mechanism", f"{mechanism}, {found.m} candidates")]
+    lines = [("mechanism", f"{found.mechanism}, {found.m} candidates")]
     lines += [(name, text.format(value)) for name, text, value in given if value is not None]
-    who = "who knows nothing else" if knowledge == "none" else "with any side knowledge"
+    who = "who knows nothing else" if found.knowledge == "none" else "with any side knowledge"
     verdict = f"No adversary {who} has a reconstruction advantage above {found.risk:g}."
-    return write(found.row(), lines, verdict, as_json)
+    return Table(found.row(), lines, verdict)
 
 
 # --- refinement -----------------------------------------------------------------------------------
 
 
-@cli.command()
-@options(
-    refinement.refine,
-    front,
-    select,
-    only=("family", "k", "epsilon", "strategy", "limit"),
-    family={"help": f"One of {', '.join(refinement.FAMILIES)}."},
-    strategy={"help": f"One of {', '.join(refinement.STRATEGIES)}."},
-    limit={"help": "Largest success rate (epsilon-constraint)."},
-)
-@click.option(
-    "--w-asr",
-    type=float,
-    default=0.5,
-    show_default=True,
-    help="Weight of the attacker's success rate.",
-)
-@click.option(
-    "--w-mse", type=float, default=0.5, show_default=True, help="Weight of the variance per user."
-)
-@click.option(
-    "--w-epg",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Weight of the expected poisoning gain.",
-)
-@click.option(
-    "--published", is_flag=True, help="The paper's grid of p and its success rate of local hashing."
-)
-@options(
-    MaximalGain,
-    targets={
-        "default": None,
-        "help": "Number of values that fake users promote.  [default: 10, or k if smaller]",
-    },
-)
-@as_json
 def refine(
-    family: str, k: int, epsilon: float, strategy: str, limit: float, w_asr: float, w_mse: float,
-    w_epg: float, published: bool, share: float, targets: int | None, frequency: float,
-    as_json: bool,
-) -> int:  # fmt: skip
+    family: Annotated[str, f"One of {', '.join(refinement.FAMILIES)}."],
+    k: Annotated[int, "Domain size, at least 2 (3 for ss)."],
+    epsilon: Epsilon,
+    strategy: Annotated[str, f"One of {', '.join(refinement.STRATEGIES)}."] = "weighted",
+    limit: Annotated[float, "Largest success rate, in [0, 1] (epsilon-constraint)."] = 0.1,
+    w_asr: Annotated[float, "Weight of the attacker's success rate, at least 0."] = 0.5,
+    w_mse: Annotated[float, "Weight of the variance per user, at least 0."] = 0.5,
+    w_epg: Annotated[float, "Weight of the expected poisoning gain, at least 0."] = 0.0,
+    published: Annotated[
+        bool, "The paper's grid of p and its success rate of local hashing."
+    ] = False,
+    targets: Annotated[
+        int | None, "Number of values that fake users promote.  [default: 10, or k if smaller]"
+    ] = None,
+    **fakes: Annotated[Word, options(MaximalGain, "share", "frequency")],
+) -> Table:
     """Choose the parameter of an adaptive protocol and compare it with the classical ones."""
-    attack = MaximalGain(share, min(10, max(k, 1)) if targets is None else targets, frequency)
-    law, grid = ("published", "published") if published else ("exact", None)
+    attack = MaximalGain(targets=min(10, max(k, 1)) if targets is None else targets, **fakes)
+    asr, grid = ("published", "published") if published else ("exact", None)
     weights = (w_asr, w_mse, w_epg)
     chosen = refinement.refine(
-        family, k, epsilon, weights=weights, strategy=strategy, limit=limit, grid=grid, law=law,
+        family, k, epsilon, weights=weights, strategy=strategy, limit=limit, grid=grid, asr=asr,
         poisoning=attack,
     )  # fmt: skip
     adaptive = refinement.FAMILIES[family]
     name = adaptive.parameter
     rows: list[Row] = [
-        {"mechanism": m.name, name: getattr(m, name, None)} | refinement.scores(m, law, attack)
+        {"mechanism": m.name, name: getattr(m, name, None)} | refinement.scores(m, asr, attack)
         for m in (chosen, *(classical(k, epsilon) for classical in adaptive.classical))
     ]
     first, *others = [{key: finite(value) for key, value in row.items()} for row in rows]
@@ -258,16 +212,15 @@ def refine(
     ]
     verdict = (
         f"{chosen.name} is refined by strategy {strategy}; MSE is the variance per user, EPG the"
-        f" gain of {share:g} fake users on {attack.targets} targets."
+        f" gain of {attack.share:g} fake users on {attack.targets} targets."
     )
     if strategy == "hypervolume" and max(rows[0]["mse"], (w_epg > 0) * rows[0]["epg"]) >= 1:
         verdict += (
             " Some objective is always at least 1: every hypervolume is 0 and the front's first"
             " point was taken."
         )
-    return write(
+    return Table(
         given | {"weights": weights, **first, "classical": others},
         [("protocol", f"{name:<12}{'ASR':<12}{'MSE':<12}EPG"), *lines],
         verdict,
-        as_json,
     )

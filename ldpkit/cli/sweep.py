@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import click
 import yaml
@@ -19,10 +19,10 @@ from .. import grid as grids
 from ..auditors import AUDITS
 from ..checks import integer, need, one_of, repeated
 from ..digests import digest, replaceable
-from ..progress import Progress, shown
+from ..progress import Progress
 from ..types import Row
+from .frame import FAILED, Table, number
 from .group import brief
-from .options import FAILED, cli, number, options
 
 
 class _Loader(yaml.SafeLoader):
@@ -209,36 +209,31 @@ def _table(text: str) -> bool:
     return fresh or columns >= {"violated", "status", "run"}
 
 
-@cli.command()
-@click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--scheduler", metavar="ADDRESS", help="A running Dask scheduler, such as tcp://127.0.0.1:8786."
-)
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The table (CSV).  [default: CONFIG's, else its name]",
-)
-@click.option(
-    "--allow",
-    metavar="MODULE",
-    multiple=True,
-    help="Module from which clients of the grid may be imported (may be repeated).",
-)
-@options(
-    grids.grid,
-    only=("workers", "store", "limit"),
-    workers={"help": "Processes of this machine.  [default: one per core]"},
-    store={
-        "type": click.Path(file_okay=False, path_type=Path),
-        "help": "Folder of finished cells.  [default: beside the table]",
-    },
-    limit={"help": "Seconds after which a cell fails."},
-)
 def sweep(
-    config: Path, scheduler: str | None, workers: int | None, out: Path | None,
-    allow: tuple[str, ...], limit: float | None, store: Path | None,
-) -> int:  # fmt: skip
+    config: Annotated[Path, {"type": click.Path(exists=True, dir_okay=False, path_type=Path)}],
+    scheduler: Annotated[
+        str | None,
+        {"metavar": "ADDRESS"},
+        "A running Dask scheduler, such as tcp://127.0.0.1:8786.",
+    ] = None,
+    out: Annotated[
+        Path | None,
+        {"type": click.Path(dir_okay=False, path_type=Path)},
+        "The table (CSV).  [default: CONFIG's, else its name]",
+    ] = None,
+    allow: Annotated[
+        tuple[str, ...],
+        {"metavar": "MODULE", "multiple": True},
+        "Module from which clients of the grid may be imported (may be repeated).",
+    ] = (),
+    workers: Annotated[int | None, "Processes of this machine.  [default: one per core]"] = None,
+    store: Annotated[
+        Path | None,
+        {"type": click.Path(file_okay=False, path_type=Path)},
+        "Folder of finished cells.  [default: beside the table]",
+    ] = None,
+    limit: Annotated[float | None, "Seconds after which a cell fails."] = None,
+) -> Table:
     """Run a grid of audits described by the file CONFIG (YAML).
 
     The table has all finished cells at any time. The same command continues a sweep that was
@@ -273,8 +268,10 @@ def sweep(
     for cell, cause in failures:
         click.echo(brief(f"ldpkit: cell {cell} failed: {type(cause).__name__}: {cause}"), err=True)
     summary = _summary(plan, table, len(failures), out)
-    click.echo(shown(f"{summary}; {time.monotonic() - start:.1f} s"))
-    return FAILED if failures else 0
+    seconds = time.monotonic() - start
+    row = {"cells": len(plan.cells), "failed": len(failures), "rows": len(table), "table": str(out)}
+    status = FAILED if failures else 0
+    return Table(row | {"seconds": seconds}, [], f"{summary}; {seconds:.1f} s", status)
 
 
 def _summary(plan: Plan, table: Any, failed: int, out: Path) -> str:

@@ -1,84 +1,89 @@
-"""The commands ``ldpkit list``, ``rates`` and ``cache``, which make no report."""
+"""The commands ``ldpkit list``, ``rates``, ``bound`` and ``cache``, which make no report."""
 
 import functools
 import shutil
 import sys
-from typing import Any
-
-import click
+from typing import Annotated, Any
 
 from .. import attacks, checks, jit, stats
+from ..auditors.base import ALPHA, Alpha
 from ..auditors.result import finite, titled
-from ..mechanisms import MECHANISMS, takes
+from ..mechanisms import GRADIENT, KEY_VALUE, MECHANISMS, takes
 from ..reports.base import ROUTES, log_ratio
 from ..stats import epsilon_buehler
 from ..types import Pair, Word
-from .options import as_json, cli, integer, mechanism_of, mechanism_options, number, options, write
+from .frame import NUMBER, PARAMETERS, Name, Table, mechanism_of
+
+_ROOMS = {
+    "ldpkit.mechanisms": "--- mechanisms of the five papers: audit, audit-kv, audit-gradient ---",
+    "ldpkit.beyond": "--- protocols that none of the five papers has: audit ---",
+    "ldpkit.blackbox": "--- any other client: audit --client, --command or --recordings ---",
+}
+"""Headings of `list_mechanisms`, each with the package that it is about."""
 
 
-@cli.command("list")
-def list_mechanisms() -> None:
-    """List the mechanisms by family, one line each."""
-    families: dict[str, list[str]] = {}
-    for name, mechanism in MECHANISMS.items():
+def list_mechanisms() -> str:
+    """List the mechanisms by family, one line each, after what they come from."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, mechanism in (MECHANISMS | KEY_VALUE | GRADIENT).items():
         # some names fix parameters of a class
         described = mechanism.func if isinstance(mechanism, functools.partial) else mechanism
-        family = str(sys.modules[described.__module__].__doc__).partition(":")[0]
-        first = str(described.__doc__).partition("\n\n")[0]
-        families.setdefault(family, []).append(f"  {name:<12} {' '.join(first.split())}")
-    for family, lines in families.items():
-        click.echo("\n".join([family, *lines]))
+        module = sys.modules[described.__module__]
+        family = str(module.__doc__).partition(":")[0].partition("\n")[0].rstrip(".")
+        first = " ".join(str(described.__doc__).partition("\n\n")[0].split())
+        place = module.__name__.rpartition(".")[0], family
+        found.setdefault(place, []).append(f"  {name:<12} {first}")
+    lines = []
+    for room, title in _ROOMS.items():
+        lines.append(title)
+        lines += [
+            x for (own, family), names in found.items() if own == room for x in (family, *names)
+        ]
+    return "\n".join(lines)
 
 
-@cli.command()
-@click.option("--clear", is_flag=True, help="Remove the machine code.")
-def cache(clear: bool) -> None:
+def cache(clear: Annotated[bool, "Remove the machine code."] = False) -> str:
     """Print the size of the compiled machine code, which can be compiled again.
 
     The finished cells of `ldpkit sweep` are not changed.
     """
     used = jit.folder()
     if used is None:
-        click.echo("machine code: it is not kept")
-        return
+        return "machine code: it is not kept"
     folder = used.parent  # of all versions
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     if clear and folder.exists():
         shutil.rmtree(folder)
     place = "removed from" if clear else "in"
-    click.echo(f"machine code: {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB {place} {folder}")
+    return f"machine code: {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB {place} {folder}"
 
 
 # --- nothing is drawn -----------------------------------------------------------------------------
 
 
-@cli.command()
-@mechanism_options
-@click.option(
-    "--attack", default="guess", show_default=True, help=f"One of {', '.join(attacks.ATTACKS)}."
-)
-@click.option(
-    "--pair", type=number, nargs=2, help="The two inputs.  [default: those furthest apart]"
-)
-@click.option(
-    "--trials",
-    type=integer,
-    default=10**6,
-    show_default=True,
-    help="Reports per input for which a threshold is chosen, if the event has one.",
-)
-@as_json
 def rates(
-    mechanism: Any, attack: str, pair: Pair | None, trials: int, as_json: bool, **own: Word
-) -> int:
+    mechanism: Name = None,
+    attack: Annotated[str, f"One of {', '.join(attacks.ATTACKS)}."] = "guess",
+    pair: Annotated[
+        Pair | None,
+        {"type": NUMBER, "nargs": 2},
+        "The two inputs.  [default: those furthest apart]",
+    ] = None,
+    trials: Annotated[
+        int, "Reports per input for which a threshold is chosen, if the event has one."
+    ] = 10**6,
+    **own: Annotated[Word, PARAMETERS],
+) -> Table:
     """Print the exact rates of an attack's event, and the largest loss of any event.
 
     Nothing is drawn at random.
     """
-    checks.need(mechanism is not None, "give a --mechanism")
+    if mechanism is None:
+        raise ValueError("give a --mechanism")
+    delta = own.get("delta") or 0
     checks.need(
-        not own["delta"] or takes(mechanism, "delta"),
-        f"mechanism {mechanism} does not take delta, got {own['delta'] or 0:g}",
+        not delta or takes(mechanism, "delta"),
+        f"mechanism {mechanism} does not take delta, got {delta:g}",
     )
     target: Any = mechanism_of(mechanism, own)
     chosen = attacks.make(attack).choose(
@@ -110,23 +115,18 @@ def rates(
         ("loss", f"{row['loss']:.10g} is the largest of any event, claimed {target.epsilon:g}"),
         ("route", ROUTES.get(row["route"], row["route"])),
     ]
-    verdict = "Exact: nothing was drawn."
-    return write({key: finite(x) for key, x in row.items()}, lines, verdict, as_json)
+    return Table({key: finite(x) for key, x in row.items()}, lines, "Exact: nothing was drawn.")
 
 
-@cli.command()
-@options(
-    epsilon_buehler,
-    tp={"help": "Reports of the first input with the event."},
-    fp={"help": "Reports of the second with the event."},
-    trials={"flag": "--n", "help": "Reports of each input."},
-    alpha={"required": False, "default": 0.01, "show_default": True, "help": "Significance."},
-    delta={"help": "Delta of the claim."},
-)
-@as_json
-def bound(tp: int, fp: int, trials: int, alpha: float, delta: float, as_json: bool) -> int:
+def bound(
+    tp: Annotated[int, "Reports of the first input with the event."],
+    fp: Annotated[int, "Reports of the second with the event."],
+    n: Annotated[int, "Reports of each input."],
+    alpha: Alpha = ALPHA,
+    delta: Annotated[float, "Delta of the claim, in [0, 1)."] = 0.0,
+) -> Table:
     """Bound epsilon by counts of your own, if event and n were chosen before the reports."""
-    n, tail = checks.integer("n", trials, 1), stats.tail_mass(alpha, "valid")
+    n, tail = checks.integer("n", n, 1), stats.tail_mass(alpha, "valid")
     lower = max(0.0, float(stats.epsilon_lower(tp, fp, n, delta, tail=tail)))
     low, high = stats.clopper_pearson(tp, n, tail)[0], stats.clopper_pearson(fp, n, tail)[1]
     # the choice of the bound does not depend on the counts
@@ -148,4 +148,4 @@ def bound(tp: int, fp: int, trials: int, alpha: float, delta: float, as_json: bo
             ("sharper", f"{stats.down(sharper, 6)} at the same level, from both counts together")
         )
     verdict = f"With {stats.confidence(alpha)} confidence epsilon is at least {stats.down(best)}."
-    return write(row, lines, verdict, as_json)
+    return Table(row, lines, verdict)

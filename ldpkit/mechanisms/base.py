@@ -52,14 +52,19 @@ MAX_ROUNDS = 10**6
 stored in full."""
 
 
-Epsilon: TypeAlias = Annotated[float, checks.rule(checks.real, MIN_EPSILON, MAX_EPSILON)]
-"""Privacy budget, in [1e-6, 30]."""
+Epsilon: TypeAlias = Annotated[
+    float, checks.rule(checks.real, MIN_EPSILON, MAX_EPSILON), "Privacy budget, in [1e-6, 30]."
+]
 
-Delta: TypeAlias = Annotated[float, checks.rule(checks.real, 0, 1, closed="()")]
-"""Probability with which the guarantee may fail, in (0, 1)."""
+Delta: TypeAlias = Annotated[
+    float,
+    checks.rule(checks.real, 0, 1, closed="()"),
+    "Probability with which the guarantee may fail, in (0, 1).",
+]
 
-Domain: TypeAlias = Annotated[int, checks.rule(checks.integer, 2, MAX_DOMAIN)]
-"""Domain size, at least 2."""
+Domain: TypeAlias = Annotated[
+    int, checks.rule(checks.integer, 2, MAX_DOMAIN), "Domain size, at least 2."
+]
 
 
 class ClientError(ValueError):

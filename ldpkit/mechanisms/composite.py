@@ -53,8 +53,14 @@ class Repeated(FrequencyOracle):
     """
 
     mechanism: FrequencyOracle
-    tau: Annotated[int, checks.rule(checks.integer, 1, MAX_ROUNDS)]
-    memoise: checks.Flag = False
+    tau: Annotated[
+        int, checks.rule(checks.integer, 1, MAX_ROUNDS), "Number of collections, in [1, 10^6]."
+    ]
+    memoise: Annotated[
+        checks.Flag,
+        "Sample the noise once and send the same report every time, instead of fresh noise in every"
+        " collection.",
+    ] = False
 
     def __post_init__(self) -> None:
         checks.need(
@@ -148,7 +154,7 @@ class RSFD(FrequencyOracle):
     """
 
     k: Annotated[Any, _checked_sizes]  # attributes may differ in size
-    d: Annotated[int, checks.rule(checks.integer, 2)]
+    d: Annotated[int, checks.rule(checks.integer, 2), "Number of attributes, at least 2."]
     epsilon: Annotated[float, checks.rule(checks.real, 1e-6, 27)]
     base: Annotated[str, checks.rule(checks.one_of, BASES)] = "GRR"
 

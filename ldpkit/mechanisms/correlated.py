@@ -254,7 +254,9 @@ class CPP(Mechanism):
 
 @dataclass(frozen=True)
 class CPPUE(CPP):
-    """CPP with unary encoding of the slot; parameters as in `CPP`.
+    """CPP with unary encoding of the slot.
+
+    Parameters are those of `CPP`.
 
     Notes
     -----
@@ -297,15 +299,20 @@ class CPPUE(CPP):
 
 @dataclass(frozen=True)
 class CPPGRR(CPP):
-    """CPP with generalised randomised response over the slots; parameters as in `CPP`."""
+    """CPP with generalised randomised response over the slots.
+
+    Parameters are those of `CPP`.
+    """
 
     name = "CPP-GRR"
 
 
 @dataclass(frozen=True)
 class PrivKV(CPPGRR):
-    """PrivKV, and PrivKVM with several rounds: CPP-GRR on the two ends of the value range;
-    parameters as in `CPP`."""
+    """PrivKV, and PrivKVM with several rounds: CPP-GRR on the two ends of the value range.
+
+    Parameters are those of `CPP`.
+    """
 
     name = "PrivKV"
     buckets: int = field(default=2, init=False)

@@ -317,8 +317,9 @@ class LDPSGD(_Sphere):
 
 @dataclass(frozen=True)
 class PrivUnit(_Sphere):
-    """PrivUnit: with probability p a uniform point of a cap around the projected gradient,
-    otherwise a uniform point outside the cap.
+    """PrivUnit: a uniform point of a cap around the projected gradient, or one outside the cap.
+
+    The point lies in the cap with probability p.
 
     Parameters
     ----------

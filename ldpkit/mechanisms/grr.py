@@ -4,7 +4,7 @@ of fixed size."""
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -230,7 +230,7 @@ class ASS(SubsetSelection):
     (attack-aware refinement, section 4).
     """
 
-    omega: int
+    omega: Annotated[int, "Subset size, in [1, k - 1]."]
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -19,6 +19,8 @@ __all__ = ["LocalHashing", "BLH", "OLH", "ALH", "ABLH", "AOLH", "LHO"]
 
 MAX_CELLS = 2**32
 
+HashRange = Annotated[int, checks.rule(checks.integer, 2, MAX_CELLS), "Hash range, in [2, 2^32]."]
+
 
 @dataclass(frozen=True)
 class LocalHashing(FrequencyOracle):
@@ -127,7 +129,7 @@ class ALH(LocalHashing):
     """
 
     epsilon: Epsilon
-    g: Annotated[int, checks.rule(checks.integer, 2, MAX_CELLS)]
+    g: HashRange
 
 
 @exact_distribution
@@ -203,5 +205,5 @@ class LHO(LocalHashing):
     private.
     """
 
-    g: Annotated[int, checks.rule(checks.integer, 2, MAX_CELLS)]
+    g: HashRange
     epsilon = math.inf

@@ -54,6 +54,13 @@ def spacing(name: str, value: object) -> float:
     return step
 
 
+Grid = Annotated[
+    float | None,
+    spacing,
+    "Step of the grid on which reports lie, a power of two in [2^-20, 2^-10].",
+]
+
+
 def rounded(numbers: Array, grid: float | None, out: Array | None = None) -> Array:
     """Return the nearest whole multiples of `grid`, in the array `out` if given; without a grid,
     return the numbers unchanged."""
@@ -258,7 +265,7 @@ class SHE(NoisyHistogram):
 
     k: Domain
     epsilon: Epsilon
-    grid: Annotated[float | None, spacing] = None
+    grid: Grid = None
 
     @property
     def report_type(self) -> Laplace:
@@ -337,7 +344,7 @@ class GM(NoisyHistogram):
     k: Domain
     epsilon: Annotated[float, checks.rule(checks.real, 1e-6, 1)]
     delta: Delta
-    grid: Annotated[float | None, spacing] = None
+    grid: Grid = None
 
     @property
     def scale(self) -> float:

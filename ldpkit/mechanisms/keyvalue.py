@@ -280,7 +280,9 @@ class PCKV(Mechanism):
 
 @dataclass(frozen=True)
 class PCKVUE(PCKV):
-    """PCKV with unary encoding: one ternary symbol per key; parameters as in `PCKV`.
+    """PCKV with unary encoding: one ternary symbol per key.
+
+    Parameters are those of `PCKV`.
 
     Notes
     -----
@@ -369,7 +371,9 @@ class PCKVUE(PCKV):
 
 @dataclass(frozen=True)
 class PCKVGRR(PCKV):
-    """PCKV with generalised randomised response over (key, sign); parameters as in `PCKV`.
+    """PCKV with generalised randomised response over (key, sign).
+
+    Parameters are those of `PCKV`.
 
     Notes
     -----

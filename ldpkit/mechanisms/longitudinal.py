@@ -210,7 +210,7 @@ class Chained(FrequencyOracle):
 
     k: Domain
     epsilon: Epsilon
-    first: float
+    first: Annotated[float, "Budget of the first report, smaller than epsilon."]
     tau: Annotated[int, checks.rule(checks.integer, 1, MAX_ROUNDS)] = 1
     protocol: Annotated[str, checks.rule(checks.one_of, ("SUE", "OSUE", "OUE", "GRR"))] = "SUE"
 
@@ -331,8 +331,8 @@ class BucketFlip(FrequencyOracle):
 
     k: Domain
     epsilon: Epsilon
-    buckets: int
-    bits: int
+    buckets: Annotated[int, "Number of buckets of equal size, at least 2, which divides k."]
+    bits: Annotated[int, "Number of buckets on which each user reports, in [1, buckets]."]
     name = "dBitFlipPM"
 
     def __post_init__(self) -> None:

@@ -152,7 +152,11 @@ class AUE(UnaryEncoding):
     (attack-aware refinement, section 4).
     """
 
-    p: Annotated[float, checks.rule(checks.real, 0, 1, closed="()")] = field()  # no default
+    p: Annotated[
+        float,
+        checks.rule(checks.real, 0, 1, closed="()"),
+        "Probability of a one at the true value, in (0, 1); 1/2 gives OUE.",
+    ] = field()  # no default
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -309,5 +313,5 @@ class ATHE(UnaryEncoding):
     Attack-aware refinement, section 4.
     """
 
-    theta: checks.Share
+    theta: Annotated[checks.Share, "Threshold, in [0, 1]; the paper searches it in [1/2, 1]."]
     report_type = functools.cached_property(thresholded)

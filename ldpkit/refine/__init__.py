@@ -4,12 +4,12 @@ Source: Arcolezi and Gambs, "Revisiting Locally Differentially Private
 Protocols: Towards Better Trade-offs in Privacy, Utility, and Attack Resistance".
 """
 
-from .families import FAMILIES, LAWS, Family, Front, build, front, refine, scores, success, table
+from .families import FAMILIES, Family, Front, build, front, refine, scores, success, table
 from .pareto import STRATEGIES, nondominated, select
 
 # fmt: off
 __all__ = [
-    "Family", "FAMILIES", "STRATEGIES", "LAWS", "Front", "front", "nondominated", "select",
+    "Family", "FAMILIES", "STRATEGIES", "Front", "front", "nondominated", "select",
     "refine", "build", "success", "scores", "table"
 ]
 # fmt: on

@@ -49,15 +49,13 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "Family", "FAMILIES", "LAWS", "Front", "front", "refine", "build", "success", "scores", "table"
+    "Family", "FAMILIES", "Front", "front", "refine", "build", "success", "scores", "table"
 ]
 # fmt: on
 
-LAWS = ("exact", "published")
+Rate = Annotated[str, checks.rule(checks.one_of, ("exact", "published"))]
 """Success rates of local hashing: exact, or with the mean number of colliding values in place of
 their distribution."""
-
-Law = Annotated[str, checks.rule(checks.one_of, LAWS)]
 
 _MAX_GRID = 2**21
 
@@ -185,7 +183,7 @@ def front(
     epsilon: Epsilon,
     *,
     grid: ArrayLike | None = None,
-    law: Law = "exact",
+    asr: Rate = "exact",
     poisoning: MaximalGain | None = None,
 ) -> Front:
     """Evaluate one family on a grid of its parameter.
@@ -200,7 +198,7 @@ def front(
     grid : array, optional
         Parameters to evaluate, by default those of the family. ``"published"``
         means the grid of the paper, which differs for ``ue``.
-    law : {"exact", "published"}
+    asr : {"exact", "published"}
         Success rate of local hashing.
     poisoning : attack, optional
         The `ldpkit.attacks.MaximalGain` whose gain is evaluated. By default it promotes ten
@@ -230,13 +228,13 @@ def front(
         for end in (points.min(), points.max()):  # the mechanism checks its parameter
             chosen.adaptive(k, epsilon, end.item())
     (p, q), poisoning = chosen.rates(k, epsilon, points), _poisoning(poisoning, k)
-    asr: Numbers = support_success(p, q, k)
+    rate: Numbers = support_success(p, q, k)
     supported: Numbers = poisoning.targets
-    if family == "lh" and law == "published":
-        asr = p / np.maximum(k / points, 1)  # by the mean number of values in a cell (eq. 15)
+    if family == "lh" and asr == "published":
+        rate = p / np.maximum(k / points, 1)  # by the mean number of values in a cell (eq. 15)
     elif family == "ss":
-        asr, supported = p / points, np.minimum(points, poisoning.targets)
-    return Front(points, asr, support_variance(p, q), poisoning.gain(p, q, supported))
+        rate, supported = p / points, np.minimum(points, poisoning.targets)
+    return Front(points, rate, support_variance(p, q), poisoning.gain(p, q, supported))
 
 
 def refine(
@@ -248,7 +246,7 @@ def refine(
     strategy: str = "weighted",
     limit: float = 0.1,
     grid: ArrayLike | None = None,
-    law: str = "exact",
+    asr: str = "exact",
     poisoning: MaximalGain | None = None,
 ) -> FrequencyOracle:
     """Return the adaptive mechanism of a family with its parameter selected.
@@ -258,7 +256,7 @@ def refine(
     weights : (float, float, float)
         Weights of ASR, MSE and EPG, see `select`. The poisoning gain is an
         objective only if its weight is positive.
-    family, k, epsilon, grid, law, poisoning
+    family, k, epsilon, grid, asr, poisoning
         As in `front`.
     strategy, limit
         As in `select`.
@@ -274,7 +272,7 @@ def refine(
     ASS(k=100, epsilon=4.0, omega=7)
     """
     whole = ratios(weights, 3)
-    found = front(family, k, epsilon, grid=grid, law=law, poisoning=poisoning)
+    found = front(family, k, epsilon, grid=grid, asr=asr, poisoning=poisoning)
     count = 3 if whole[2] else 2
     chosen = found.parameter[select(found.objectives(count), strategy, whole[:count], limit)]
     return FAMILIES[family].adaptive(k, epsilon, chosen.item())
@@ -293,9 +291,9 @@ def build(name: str, k: int, epsilon: float, **options: Word) -> FrequencyOracle
 
 
 @checks.checked
-def success(mechanism: FrequencyOracle, law: Law = "exact") -> float:
-    """Return the attacker's success rate of a frequency oracle; `front` describes `law`."""
-    if law == "published" and isinstance(mechanism, LocalHashing):
+def success(mechanism: FrequencyOracle, asr: Rate = "exact") -> float:
+    """Return the attacker's success rate of a frequency oracle; `front` describes `asr`."""
+    if asr == "published" and isinstance(mechanism, LocalHashing):
         p, g = mechanism.p, float(mechanism.g)
         if type(mechanism) is OLH:  # the paper's hash range is the real number e^eps + 1
             g = math.exp(mechanism.epsilon) + 1
@@ -305,11 +303,11 @@ def success(mechanism: FrequencyOracle, law: Law = "exact") -> float:
 
 
 def scores(
-    mechanism: FrequencyOracle, law: str = "exact", poisoning: MaximalGain | None = None
+    mechanism: FrequencyOracle, asr: str = "exact", poisoning: MaximalGain | None = None
 ) -> dict[str, float]:
     """Return ``asr``, ``mse`` (for one user) and ``epg`` of a frequency oracle by name."""
     return {
-        "asr": success(mechanism, law),
+        "asr": success(mechanism, asr),
         "mse": float(mechanism.variance(1)),
         "epg": _poisoning(poisoning, mechanism.k).expected(mechanism),
     }
@@ -325,7 +323,7 @@ def table(
     protocols : sequence of str
     k, epsilon : sequences of numbers
     **options
-        As in `refine`; ``law`` also applies to the classical protocols.
+        As in `refine`; ``asr`` also applies to the classical protocols.
 
     Returns
     -------
@@ -344,7 +342,7 @@ def table(
             "k": size,
             "epsilon": float(budget),
             "parameter": getattr(mechanism, parameters[name]) if name in parameters else None,
-            **scores(mechanism, options.get("law", "exact"), options.get("poisoning")),
+            **scores(mechanism, options.get("asr", "exact"), options.get("poisoning")),
         }
         for (name, size, budget), mechanism in zip(grid, built)
     )

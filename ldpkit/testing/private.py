@@ -16,7 +16,7 @@ from . import plugin
 __all__ = ["assert_private"]
 
 
-_MOST = 10**12  # reports per input, because the time ends the audit
+_REPORTS = 10**12  # reports per input, because the time ends the audit
 
 
 def assert_private(
@@ -65,7 +65,7 @@ def assert_private(
     """
     __tracebackhide__ = True  # pytest shows the line of the test
     seconds = seconds if plugin.seconds is None else plugin.seconds
-    limits: Any = {"trials": _MOST, "max_time": checks.real("seconds", seconds, 0, closed="()")}
+    limits: Any = {"trials": _REPORTS, "max_time": checks.real("seconds", seconds, 0, closed="()")}
     checks.flag("allow_inconclusive", allow_inconclusive)
     name = getattr(client, "__name__", type(client).__name__)
     target = Client(client, epsilon=epsilon, delta=delta, name=name, values=inputs)

@@ -178,17 +178,17 @@ def kv_audits():
 RUNS = {
     "from ldpkit.auditors import Audit": audits,
     "from ldpkit.auditors import KVAudit": kv_audits,
-    "from ldpkit.auditors import audit_kv\nfrom ldpkit.mechanisms import PCKVGRR": lambda: (
-        auditors.audit_kv(PCKVGRR(4, 1.0, 2), trials=2000, seed=1)
+    "from ldpkit.auditors import KVAudit\nfrom ldpkit.mechanisms import PCKVGRR": lambda: (
+        auditors.KVAudit(PCKVGRR(4, 1.0, 2), trials=2000).run(1)
     ),
     "from ldpkit.auditors import rad_result": lambda: auditors.rad_result(300, 1000, 5, "GRR"),
     "from ldpkit.auditors import calibrate": lambda: auditors.calibrate("laplace", 0.2, 10),
-    "from ldpkit.auditors import audit_gradient\nfrom ldpkit.mechanisms import LDPSGD\nfrom ldpkit.attacks.gradient import dummy": lambda: (
-        auditors.audit_gradient(LDPSGD(50, 1.0), dummy(50), trials=100, seed=1)
+    "from ldpkit.auditors import GradientAudit\nfrom ldpkit.mechanisms import LDPSGD\nfrom ldpkit.attacks.gradient import dummy": lambda: (
+        auditors.GradientAudit(LDPSGD(50, 1.0), dummy(50), trials=100).run(1)[0]
     ),
-    "from ldpkit.auditors import audit_shuffle": lambda: auditors.audit_shuffle(
-        1.0, 500, faithful=True, trials=100, seed=1
-    ),
+    "from ldpkit.auditors import ShuffleAudit": lambda: auditors.ShuffleAudit(
+        1.0, 500, faithful=True, trials=100
+    ).run(1)[0],
 }
 
 

@@ -11,7 +11,7 @@ from ldp_checks import compare_statement as compare
 
 from ldpbook import figures, paper_values, plots
 from ldpbook.paper_values import AGREES, COLUMNS, HOW, KINDS, VERDICTS, Scoreboard, items, lookup
-from ldpkit.auditors import audit_shuffle
+from ldpkit.auditors import ShuffleAudit
 
 _ = None
 CASES = [  # reproduced, its error, published, its half-width, exact, more, verdict
@@ -179,7 +179,7 @@ def test_a_statement_about_many_cells_counts_once():
 
 def test_measurements_that_the_paper_leaves_open_are_compared_and_undecided():
     cells = ((1, 432), (1, 1000), (2, 974), (2, 1000), (4, 6454), (4, 10_000))
-    runs = {(e, n): [audit_shuffle(e, n, trials=500)] * 10 for e, n in cells}
+    runs = {(e, n): [ShuffleAudit(e, n, trials=500).run()[0]] * 10 for e, n in cells}
     shown = sgd_checks.rows_table3(runs, 10)
     given = {"delta": 1e-6, "trials": 1_000, "measurements": 10}
     found = figures.counted(sgd_checks.check_table3(shown, **given).table())

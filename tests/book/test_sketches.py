@@ -19,7 +19,7 @@ from ldpbook import plots
 from ldpbook.paths import ROOT
 from ldpkit import audit
 from ldpkit.attacks.gradient import RULES, dummy
-from ldpkit.auditors import audit_kv
+from ldpkit.auditors import KVAudit
 from ldpkit.mechanisms import CPPUE, GRR, LDPSGD, OUE, PCKVUE, RSFD, SS, FaultyUE, Repeated
 
 
@@ -131,7 +131,9 @@ def test_outputs_of_figure_3_are_those_of_the_audit():
     found = kv_drawings.compared(client, 10**6, 1)
     assert len(found) == 3**client.d and found["exact_ratio"].is_monotonic_decreasing
     assert found[["exact1", "exact2", "share1", "share2"]].sum().to_numpy() == approx(np.ones(4))
-    assert found["exact_ratio"].max() == approx(audit_kv(client, trials=100)[0].limit, abs=1e-12)
+    assert found["exact_ratio"].max() == approx(
+        KVAudit(client, trials=100).run()[0].limit, abs=1e-12
+    )
     noise = (
         found["exact1"] * (1 - found["exact1"]) / 10**6
     ) ** 0.5  # 81 outputs in two groups: false alarm below 1e-6

@@ -22,6 +22,7 @@ from markdown_it.renderer import RendererHTML
 from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
 
+from ldpbook.conditions import ROLE
 from ldpbook.paths import ROOT
 
 __all__ = ["LONGEST", "RULES", "TERMS", "Sentence", "count", "faults", "read", "table"]
@@ -110,6 +111,9 @@ def _plain(text: str) -> str:
 def _sentences(lines: Lines) -> Iterator[tuple[int, str]]:
     """Yield the sentences of a paragraph, each with the number of its first line."""
     text = "\n".join(line for _, line in lines)
+    text = ROLE.sub(
+        lambda found: re.sub(r"[^\n]", "", found[0]), text
+    )  # a condition is no word of its sentence
     if label := _LABEL.match(text):  # such as *What you should see*
         text = re.sub(r"[^\n]", "", text[: label.end()]) + " " + text[label.end() :]
     text, at = _plain(text), 0

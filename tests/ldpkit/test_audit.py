@@ -212,5 +212,8 @@ def test_what_has_no_law_is_audited_by_real_reports():
     for m, made in (8, False), (128, True):  # bits of a filter, whose reports can be listed or not
         asked = Audit(RAPPOR(4, 2.0, m=m, cohorts=2), "guess", trials=500)
         (found,) = asked.run(3)
-        assert (found.faithful, found.how) == (made, "real reports" if made else "law"), m
+        assert (found.faithful, found.how) == (
+            made,
+            "real reports" if made else "exact distribution",
+        ), m
         assert (asked.rates == [None]) is made and found.counts["tp"] > found.counts["fp"], m

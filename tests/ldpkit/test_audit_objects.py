@@ -2,7 +2,6 @@
 them."""
 
 import dataclasses
-import inspect
 import math
 
 import pytest
@@ -14,6 +13,7 @@ from ldpkit.blackbox import curve
 from ldpkit.blackbox.page import page
 from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.cli import commands
+from ldpkit.cli.frame import options
 from ldpkit.mechanisms import GRR
 from ldpkit.rng import derive
 
@@ -77,17 +77,19 @@ def test_a_page_leaves_out_what_is_not_known(name):
 
 
 def test_options_are_the_parameters_of_the_audits():
-    sources = {"audit-gradient": GradientAudit.of, "audit-shuffle": ShuffleAudit}
-    for command, source in sources.items():
+    fields = ("attack", "trials", "alpha", "faithful")
+    sources = {
+        "audit-gradient": options(GradientAudit.of) | options(GradientAudit, *fields),
+        "audit-shuffle": options(ShuffleAudit, "epsilon", "clients", "delta", *fields[1:]),
+    }
+    for command, wanted in sources.items():
         shown = {option.name: option for option in commands().commands[command].params}
-        left_out = ("attack", "d") if source is ShuffleAudit else ()
-        wanted = inspect.signature(source).parameters
-        wanted = {name: wanted[name] for name in wanted if name not in left_out}
-        assert set(shown) - {"strict", "as_json", "seed"} == set(wanted)
+        shown |= {"attack": shown.pop("rule")} if "rule" in shown else {}
+        assert set(shown) - {"as_strict", "as_json", "seed"} == set(wanted)
         for name, parameter in wanted.items():
             option = shown[name]
             assert option.required == (parameter.default is parameter.empty) and option.help
-            if name not in ("mechanism", "dimension") and not option.required:
+            if not option.required and parameter.default is not None:
                 assert option.default == parameter.default
 
 

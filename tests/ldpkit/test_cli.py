@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import os
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,11 +14,11 @@ import click
 import pytest
 from commands import REST, one_line, python, refused
 
-from ldpkit import audit
+from ldpkit import audit, beyond
 from ldpkit.attacks import TwoValueTest
 from ldpkit.cli import commands
 from ldpkit.cli.group import COMMANDS
-from ldpkit.mechanisms import CMS, GRR, HR, LHO, MECHANISMS, OUE, PM
+from ldpkit.mechanisms import CMS, GRADIENT, GRR, HR, KEY_VALUE, LHO, MECHANISMS, OUE, PM
 from ldpkit.reports.base import ROUTES
 
 SCRIPT = Path(sys.executable).parent / "ldpkit"
@@ -110,15 +111,20 @@ def test_list_has_one_line_for_each_mechanism_under_its_family():
     command = [sys.executable, "-m", "ldpkit", "list"]
     module = subprocess.run(command, capture_output=True, text=True)
     assert (module.returncode, module.stdout) == (0, out)
-    families, family = {}, ""
+    families, family, rooms = {}, "", []
     for line in out.splitlines():
-        if line.startswith("  "):
+        if line.startswith("--- "):
+            rooms.append(len(sum(families.values(), [])))
+        elif line.startswith("  "):
             assert len(line.split()) > 3 and line.endswith(".")
             families[family].append(line.split()[0])
         else:
             family = line
             assert families.setdefault(family, []) == []
-    assert sorted(sum(families.values(), [])) == sorted(MECHANISMS) and all(families.values())
+    every = sum(families.values(), [])
+    assert sorted(every) == sorted(MECHANISMS | KEY_VALUE | GRADIENT) and all(families.values())
+    first, papers, last = rooms
+    assert sorted(every[papers:]) == sorted(beyond.MECHANISMS) and (first, last) == (0, len(every))
     assert families["One bit per value"][:3] == ["SUE", "OUE", "THE"]
     assert families["Hadamard response and the Hadamard mechanism"] == ["HM", "HR"]
     assert families["Count mean sketches"] == ["CMS", "HCMS"]
@@ -150,8 +156,8 @@ def test_rates_are_those_of_the_law_and_nothing_is_drawn(call, monkeypatch):
 def test_the_list_of_commands_is_theirs_and_imports_none():
     every = commands().commands
     assert list(COMMANDS) == sorted(every)
-    for name, (module, text) in COMMANDS.items():
-        assert every[name].callback.__module__ == module
+    for name, (place, text) in COMMANDS.items():
+        assert every[name].callback.__wrapped__ is pkgutil.resolve_name(place)
         assert every[name].get_short_help_str(10**3) == text
     code = ("import atexit, sys; from ldpkit.cli import main; atexit.register(lambda:"
             " print('numpy' in sys.modules)); main()")  # fmt: skip

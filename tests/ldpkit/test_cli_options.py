@@ -8,7 +8,7 @@ from commands import REST, one_line
 
 from ldpkit import audit
 from ldpkit import mechanisms as lib
-from ldpkit.auditors import audit_kv
+from ldpkit.auditors import KVAudit
 from ldpkit.mechanisms.composite import BASES
 from ldpkit.stats import down
 
@@ -87,13 +87,14 @@ KEY_VALUES = [
     ("cpp-ue --epsilon 1 --buckets 8 --rounds 2 --auditor vkv --alpha 0.1", lib.CPPUE(1, 1.0, 8, 2), "vkv", {"alpha": 0.1}),
     ("cpp-grr --epsilon 3 --ownership 1 --minimum 9", lib.CPPGRR(1, 3.0), "hkv", {"ownership": 1.0, "minimum": 9}),
     ("privkv --epsilon 1 --users 1e12 --estimator split", lib.PrivKV(1, 1.0), "hkv", {"trials": 10**12, "estimator": "split"}),
-    ("privkv --epsilon 1 --rounds 3 --seed 7 --estimator valid", lib.PrivKV(1, 1.0, 3), "hkv", {"seed": 7, "estimator": "valid"}),
+    ("privkv --epsilon 1 --rounds 3 --seed 7 --estimator valid", lib.PrivKV(1, 1.0, 3), "hkv", {"estimator": "valid"}),
 ]  # fmt: skip
 
 
 def test_json_and_table_of_key_values_are_the_audit_of_python(call):
     for text, mechanism, auditor, given in KEY_VALUES:
-        result = audit_kv(mechanism, auditor, last=True, **{"alpha": 0.05} | given)[-1]
+        asked = KVAudit(mechanism, auditor, last=True, **{"alpha": 0.05} | given)
+        result = asked.run(7 if "--seed 7" in text else 1)[-1]
         status, out, err = call(f"audit-kv --mechanism {text} --json")
         assert (status, err) == (0, "") and out.count("\n") == 1, text
         own = json.loads(result.to_json())

@@ -42,7 +42,7 @@ def test_published_means_the_papers_grid_and_law(call):
     for family, wanted in {"ss": 7, "ue": 0.81818, "lh": 13, "he": 0.78283}.items():
         text = f"refine --family {family} --k 1e2 --epsilon 4 --published --json"
         printed = json.loads(call(text)[1])
-        chosen = refine.refine(family, 100, 4.0, grid="published", law="published")
+        chosen = refine.refine(family, 100, 4.0, grid="published", asr="published")
         compare(printed, chosen, family, "published")
         assert printed[FAMILIES[family].parameter] == pytest.approx(wanted, abs=1e-5)
         if family == "lh":

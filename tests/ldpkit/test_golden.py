@@ -13,7 +13,7 @@ import pytest
 
 from ldpkit import Client, audits
 from ldpkit.attacks.gradient import dummy
-from ldpkit.auditors import audit_distributions, audit_gradient, audit_kv, audit_shuffle, rad_audit
+from ldpkit.auditors import DistributionAudit, GradientAudit, KVAudit, RADAudit, ShuffleAudit
 from ldpkit.auditors.rad import PROTOCOLS
 from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.mechanisms import CPPGRR, CPPUE, GRADIENT, PCKVGRR, PCKVUE, PrivKV, make
@@ -52,24 +52,28 @@ def cases():
     asked += [(make(number, epsilon=1.0), "tight") for number in NUMBERS]
     for (m, attack), (way, faithful) in itertools.product(asked, ways.items()):
         found[name(m, attack, way)] = partial(audits, m, [attack], faithful=faithful, **drawn)
-    users = {"alpha": 0.05, "minimum": 5, "seed": 7, "last": True}
+    users = {"alpha": 0.05, "minimum": 5, "last": True}
     for m, attack, given in KEY_VALUE:
         users["trials"] = 10**5 // 2 if attack == "skv" else 10**5
-        found[name(m, attack, *given.values())] = partial(audit_kv, m, attack, **users, **given)
+        found[name(m, attack, *given.values())] = partial(
+            KVAudit(m, attack, **users, **given).run, 7
+        )
     laws = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
     for guess in (None, np.array([1.0, 0.5, 0.0])):
-        given = {"trials": 10**4, "alpha": 0.05, "seed": 7, "guess": guess}
-        found[f"laws {guess}"] = partial(audit_distributions, *laws, **given)
+        given = {"trials": 10**4, "alpha": 0.05, "guess": guess}
+        found[f"laws {guess}"] = partial(DistributionAudit(*laws, **given).run, 7)
     for protocol, (way, faithful) in itertools.product(("GRR", "SS", "OUE"), ways.items()):
-        given = {"trials": 500, "alpha": 0.02, "seed": 7, "faithful": faithful}
-        found[f"rad {protocol} {way}"] = partial(rad_audit, PROTOCOLS[protocol](10, 1.0), **given)
+        given = {"trials": 500, "alpha": 0.02, "faithful": faithful}
+        found[f"rad {protocol} {way}"] = partial(
+            RADAudit(PROTOCOLS[protocol](10, 1.0), **given).run, 7
+        )
     rules = itertools.product(GRADIENT.values(), ("cosine", "lune"), ways.items())
     for cls, rule, (way, faithful) in rules:
-        given, m = {"trials": 200, "alpha": 0.01, "seed": 7, "faithful": faithful}, cls(16, 1.0)
-        found[name(m, rule, way)] = partial(audit_gradient, m, dummy(16), rule, **given)
+        given, m = {"trials": 200, "alpha": 0.01, "faithful": faithful}, cls(16, 1.0)
+        found[name(m, rule, way)] = partial(GradientAudit(m, dummy(16), rule, **given).run, 7)
     for way, faithful in ways.items():
-        given = {"trials": 30, "alpha": 0.01, "seed": 7, "faithful": faithful}
-        found[f"shuffle {way}"] = partial(audit_shuffle, 1.0, 500, **given)
+        given = {"trials": 30, "alpha": 0.01, "faithful": faithful}
+        found[f"shuffle {way}"] = partial(ShuffleAudit(1.0, 500, **given).run, 7)
     return found | {f"until sure {label}": case for label, case in SEQUENTIAL.items()}
 
 

@@ -16,7 +16,7 @@ from chance import DATA
 from scipy import stats
 
 from ldpkit.attacks import Guess
-from ldpkit.auditors import KVAudit, audit_distributions, audit_kv
+from ldpkit.auditors import DistributionAudit, KVAudit
 from ldpkit.auditors.count_ratio import ESTIMATORS, statistic
 from ldpkit.auditors.kv import collapse, guess_rates, oracle_distribution
 from ldpkit.mechanisms import CPPGRR, CPPUE, GRR, OUE, PCKVGRR, PCKVUE, SUE, THE, PrivKV
@@ -120,15 +120,14 @@ def test_figure_7c_limits_and_what_noisy_means_add(buckets, ownership):
     for row in rows.iloc[[0, 4, 7]].to_dict("records"):
         mechanism = CPPUE(1, row["epsilon"], buckets)
         laws = [last_round(mechanism, ownership, value) for value in (-1.0, 1.0)]
-        fixed = [audit_distributions(*laws, alpha=0.05, seed=s).row() for s in range(RUNS)]
+        fixed = [DistributionAudit(*laws, alpha=0.05).run(s)[0].row() for s in range(RUNS)]
         fixed = pd.DataFrame(fixed)
         near_the_oracle(fixed, row)
-        given = {"ownership": ownership, "alpha": 0.05, "last": True}
-        audited = functools.partial(audit_kv, mechanism, "vkv", **given)
-        assert audited(trials=1000)[0].limit == pytest.approx(fixed["limit"][0], rel=1e-9)
+        audit = KVAudit(mechanism, "vkv", ownership=ownership, alpha=0.05, last=True)
+        assert audit.limits[-1] == pytest.approx(fixed["limit"][0], rel=1e-9)
     # at the largest budget, the last row, it is nine times as large or more
-    noisy = [audited(seed=s)[0].epsilon_emp for s in range(20)]
-    plain = [audit_distributions(*laws, alpha=0.05, seed=s).epsilon_emp for s in range(20)]
+    noisy = [audit.run(s)[0].epsilon_emp for s in range(20)]
+    plain = [DistributionAudit(*laws, alpha=0.05).run(s)[0].epsilon_emp for s in range(20)]
     assert stats.f.sf(np.var(noisy) / np.var(plain), 19, 19) < 1e-6
 
 
@@ -144,13 +143,13 @@ def test_frequency_protocols_under_both_auditors():
                 row = row.where(row.index != "valid", math.nan)
             laws = [oracle_distribution(m, v, positions) for v in pair]
             given = {"guess": guess, "alpha": 0.05}
-            runs = [audit_distributions(*laws, seed=s, **given).row() for s in range(RUNS)]
+            runs = [DistributionAudit(*laws, **given).run(s)[0].row() for s in range(RUNS)]
             near_the_oracle(pd.DataFrame(runs), row, joint=6.0)
 
 
 def test_golden_limits():
     def limits(*args, **given):
-        return [r.limit for r in audit_kv(*args, trials=1000, **given)]
+        return [r.limit for r in KVAudit(*args, trials=1000, **given).run()]
 
     cpp = CPPUE(1, 1.6)
     for found, wanted, tolerance in [
@@ -218,7 +217,7 @@ def test_the_filter_of_rare_outputs_keeps_the_largest_until_they_vary_enough():
 def test_the_published_estimators_overstate_and_the_valid_one_does_not():
     def values(laws, estimator, runs):
         given = {"trials": 10**6, "alpha": 0.05, "estimator": estimator}
-        return [audit_distributions(*laws, seed=s, **given).epsilon_emp for s in range(runs)]
+        return [DistributionAudit(*laws, **given).run(s)[0].epsilon_emp for s in range(runs)]
 
     alike = [np.full(32, 1 / 32)] * 2
     found = {e: values(alike, e, 60) for e in ("printed", "released", "valid")}
@@ -233,7 +232,7 @@ def test_the_published_estimators_overstate_and_the_valid_one_does_not():
 def test_the_draw_follows_the_law_of_the_limit():
     """With 10^12 users the statistic is its limit, up to the noise of the broadcast means."""
     for auditor in ("hkv", "vkv", "ldp", "probe", "separated", "skv"):
-        for result in audit_kv(CPPUE(1, 3.2), auditor, trials=10**12):
+        for result in KVAudit(CPPUE(1, 3.2), auditor, trials=10**12).run():
             assert result.epsilon_emp == pytest.approx(result.limit, abs=3e-4), auditor
             assert result.lower <= result.limit + 3e-4, auditor
 
@@ -260,18 +259,18 @@ def test_the_guess_is_that_of_ldp_auditor():
 def test_estimators_see_the_same_counts_and_seeds_do_not():
     m = PCKVUE(3, 2.0)
     names = "released", "printed", "valid"
-    released, printed, valid = (audit_kv(m, estimator=e)[0] for e in names)
+    released, printed, valid = (KVAudit(m, estimator=e).run()[0] for e in names)
     assert released.lower == printed.lower == valid.epsilon_emp
     assert printed.epsilon_emp <= released.epsilon_emp
-    assert audit_kv(m, positions=(0, 1))[0] == audit_kv(m, positions=[0, 1])[0]
-    again, other = audit_kv(m)[0], audit_kv(m, seed=2)[0]
+    assert KVAudit(m, positions=(0, 1)).run()[0] == KVAudit(m, positions=[0, 1]).run()[0]
+    again, other = KVAudit(m).run()[0], KVAudit(m).run(2)[0]
     assert again == released != other and again.counts != other.counts
 
 
 def test_from_round_two_on_every_verdict_says_that_it_is_about_two_groups():
     """Whatever the verdict is; squads and their imitators hear the same means."""
     for auditor, users in itertools.product(("hkv", "probe", "separated", "skv"), (10, 10**9)):
-        results, case = audit_kv(CPPGRR(1, 1.0, 4), auditor, trials=users), (auditor, users)
+        results, case = KVAudit(CPPGRR(1, 1.0, 4), auditor, trials=users).run(), (auditor, users)
         said = ["two groups, not of one user" in r.verdict for r in results]
         assert said == [False] + [auditor != "skv"] * 4, case
         assert all((r.row()["verdict"] == r.verdict) for r in results), case
@@ -281,21 +280,23 @@ def test_from_round_two_on_every_verdict_says_that_it_is_about_two_groups():
 
 
 def test_impossible_outputs_have_no_finite_limit():
-    result = audit_distributions([0.5, 0.5, 0.0], [0.25, 0.25, 0.5], trials=1000, estimator="valid")
+    result = DistributionAudit(
+        [0.5, 0.5, 0.0], [0.25, 0.25, 0.5], trials=1000, estimator="valid"
+    ).run()[0]
     assert result.limit == math.inf and result.row()["limit"] is None and result.lower > 4
 
 
 def test_vkv_of_grr_is_hkv_and_positions_matter_for_unary():
-    assert audit_kv(PCKVGRR(3, 1.0), "vkv")[0].limit == audit_kv(PCKVGRR(3, 1.0))[0].limit
+    assert KVAudit(PCKVGRR(3, 1.0), "vkv").run()[0].limit == KVAudit(PCKVGRR(3, 1.0)).run()[0].limit
     for k in (3, 7, 15):  # one audited key and an unrelated one: independent of d
         m = PCKVUE(k, 1.6, 1, 0.5)
         wanted = math.log(1 + 0.5 * (m.a * (1 - m.flip) / (m.b / 2) - 1))
-        assert audit_kv(m, "vkv")[0].limit == pytest.approx(wanted, rel=1e-12), k
+        assert KVAudit(m, "vkv").run()[0].limit == pytest.approx(wanted, rel=1e-12), k
 
 
 def test_subtracting_exactly_the_owners_leaves_nothing_in_the_first_round():
     for epsilon in (0.1, 6.0):
-        results = audit_kv(CPPUE(1, epsilon), "separated", scaling="exact")
+        results = KVAudit(CPPUE(1, epsilon), "separated", scaling="exact").run()
         assert results[0].limit < 1e-9 and results[1].limit > 0.005
         assert all(r.lower == 0 for r in results)
 
@@ -303,7 +304,7 @@ def test_subtracting_exactly_the_owners_leaves_nothing_in_the_first_round():
 def test_any_number_of_users_is_one_draw():
     asked = (PCKVUE(4, 1.0), "hkv"), (CPPUE(1, 1.0), "skv"), (CPPGRR(1, 1.0), "hkv")
     for (m, auditor), users, e in itertools.product(asked, (4, 10**12), ESTIMATORS):
-        trials = audit_kv(m, auditor, trials=users, estimator=e)[0].trials
+        trials = KVAudit(m, auditor, trials=users, estimator=e).run()[0].trials
         assert trials == users, (m, users, e)
 
 
@@ -313,7 +314,7 @@ def test_leaks_for_given_budgets_of_the_rounds_are_those_of_the_audit_by_squads(
         mechanism = CPPUE(1, epsilon, 4, 5)
         equal = [mechanism.value_epsilon] * 5
         leaks = kv_pages.round_leaks(mechanism, equal, (-1.0, -0.5), 0.5)
-        audited = [round.limit for round in audit_kv(mechanism, "skv", trials=10**6)]
+        audited = [round.limit for round in KVAudit(mechanism, "skv", trials=10**6).run()]
         assert leaks == pytest.approx(audited, abs=1e-12)
         budgets = kv_pages.decayed(epsilon / 2, 5)
         assert budgets.sum() == pytest.approx(epsilon / 2) and budgets[1:] == pytest.approx(

@@ -51,7 +51,7 @@ def clean(monkeypatch):
 @pytest.fixture
 def count(monkeypatch):
     """Audits that end after so many reports of each input, whatever the time."""
-    return lambda reports: monkeypatch.setattr(private, "_MOST", reports)
+    return lambda reports: monkeypatch.setattr(private, "_REPORTS", reports)
 
 
 def answers(lie):

@@ -22,7 +22,7 @@ from ldpkit.refine import FAMILIES, STRATEGIES, build, front, refine, scores, se
 DOMAINS = [25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10_000]
 BUDGETS = np.arange(0.5, 10.1, 0.25).tolist()
 PROTOCOLS = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "ASS", "AUE", "ALH", "ATHE"]
-PAPER = {"grid": "published", "law": "published"}
+PAPER = {"grid": "published", "asr": "published"}
 NAMED = {"SS": "omega", "SUE": "p", "OUE": "p", "BLH": "g", "OLH": "g", "THE": "theta"}
 NAMED |= {kind.adaptive.name: kind.parameter for kind in FAMILIES.values()}
 
@@ -30,7 +30,7 @@ NAMED |= {kind.adaptive.name: kind.parameter for kind in FAMILIES.values()}
 @functools.cache
 def everything(law, grid):
     """Scores of all protocols over the paper's domains and budgets, by (mechanism, k, epsilon)."""
-    rows = ldpkit.refine.table(PROTOCOLS, DOMAINS, BUDGETS, law=law, grid=grid)
+    rows = ldpkit.refine.table(PROTOCOLS, DOMAINS, BUDGETS, asr=law, grid=grid)
     return rows.set_index(["mechanism", "k", "epsilon"]).sort_index()
 
 
@@ -71,7 +71,7 @@ def test_the_exact_success_differs_from_the_published_one_as_far_as_known_and_ha
     assert adult.idxmax() == 4.75 and adult.max() == approx(0.161, abs=5e-4)
     assert blh.abs().max() < 1e-8
     for k, epsilon in itertools.product([25, 100, 1000], (2, 4, 6, 8)):  # both choose one range
-        assert refine("lh", k, epsilon) == refine("lh", k, epsilon, law="published"), (k, epsilon)
+        assert refine("lh", k, epsilon) == refine("lh", k, epsilon, asr="published"), (k, epsilon)
     for epsilon in (0.5, 2.0, 4.0):
         k, grown = 10**9, math.exp(epsilon)
         assert success(SUE(k, epsilon)) == approx(math.exp(epsilon / 2) / k, rel=1e-6)
@@ -130,7 +130,7 @@ def test_a_front_holds_the_scores_of_its_mechanisms():
     for family, (k, epsilon) in itertools.product(FAMILIES, budgets):
         attack = MaximalGain(0.1, 3, 0.2)
         found = front(family, k, epsilon, poisoning=attack)
-        rest = front(family, k, epsilon, law="published")
+        rest = front(family, k, epsilon, asr="published")
         rel = 1e-9 if family == "ue" else 1e-13  # p next to 1 rounds in the last place
         for i in {0, 1 % len(found.asr), len(found.asr) // 2, len(found.asr) - 1}:
             m = FAMILIES[family].adaptive(k, epsilon, found.parameter[i].item())
@@ -387,7 +387,7 @@ def test_a_given_grid_is_searched_and_nothing_else():
 
 def test_a_table_has_one_row_for_each_protocol_domain_and_budget():
     attack = MaximalGain(0.2, 4, 0.0)
-    given = {"law": "published", "poisoning": attack, "weights": (0.3, 0.3, 0.4)}
+    given = {"asr": "published", "poisoning": attack, "weights": (0.3, 0.3, 0.4)}
     rows = ldpkit.refine.table(["OLH", "ALH"], [9, 50], [1, 2.5], **given)
     assert rows.columns.tolist() == ["mechanism", "k", "epsilon", "parameter", "asr", "mse", "epg"]
     cells = list(itertools.product(("OLH", "ALH"), (9, 50), (1, 2.5)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ldpkit import Client, audit
-from ldpkit.auditors import audit_kv, audit_shuffle
+from ldpkit.auditors import KVAudit, ShuffleAudit
 from ldpkit.blackbox.page import page
 from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.mechanisms import GRR, PCKVUE, make
@@ -35,8 +35,8 @@ def results():
     yield SequentialAudit(GRR(4, 1.0), "tight", trials=100).run()[0]
     yield SequentialAudit(make("LHO", k=5, g=2), "tight", trials=100).run()[0]  # claims nothing
     yield audit(client(), trials=100)
-    yield from audit_kv(PCKVUE(3, 1.0), trials=1000)
-    yield audit_shuffle(1.0, 1000, trials=100)
+    yield from KVAudit(PCKVUE(3, 1.0), trials=1000).run()
+    yield ShuffleAudit(1.0, 1000, trials=100).run()[0]
 
 
 def test_every_result_has_the_form_of_the_schema():
@@ -48,7 +48,7 @@ def test_every_result_has_the_form_of_the_schema():
         jsonschema.validate(found, SCHEMA)
         assert found == json.loads(json.dumps(result.to_dict()))
         assert result.row().items() <= result.to_dict().items()
-    for wrong in ({"status": "guilty"}, {"lower": -1}, {"schema_version": 2}, {"digest": "x"}):
+    for wrong in ({"status": "guilty"}, {"lower": -1}, {"schema_version": 1}, {"digest": "x"}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(ONE.to_dict() | wrong, SCHEMA)
     for name in SCHEMA["required"]:

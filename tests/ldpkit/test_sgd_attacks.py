@@ -15,7 +15,7 @@ from scipy import stats
 from ldpbook import datasets, neural_networks
 from ldpbook.neural_networks import benign, collude, gradient_flip, label_flip
 from ldpkit.attacks.gradient import RULES, Pairs, dummy
-from ldpkit.auditors import audit_gradient, gradient
+from ldpkit.auditors import GradientAudit, gradient
 from ldpkit.auditors.gradient import epsilon_from_errors, lower_pooled, plugin_expectation
 from ldpkit.mechanisms import GRADIENT, LDPSGD, PrivUnit
 from ldpkit.rng import generator
@@ -41,7 +41,7 @@ def test_golden_rates_of_the_cosine_rule_and_epsilon_of_the_dummy_by_norm():
             (0.8, (0.3970, 0.7761, 1.4155, 2.0467)), (0.9, (0.4482, 0.8855, 1.6786, 2.6468)),
             (0.95, (0.4740, 0.9420, 1.8300, 3.1250)), (1.0, GRID), (1.5, GRID)]  # fmt: skip
     for norm, wanted in rows:
-        found = [audit_gradient(LDPSGD(50, e), dummy(50, norm)).limit for e in GRID]
+        found = [GradientAudit(LDPSGD(50, e), dummy(50, norm)).run()[0].limit for e in GRID]
         assert found == approx(wanted, abs=1e-4), norm
         wanted = [2 * math.atanh(min(1, norm) * math.tanh(e / 2)) for e in GRID]
         assert found == approx(wanted), norm
@@ -96,7 +96,7 @@ def test_reports_and_law_agree():
             assert stats.binomtest(real, n, share).pvalue > P_MIN, (case, m, rule)
     # the acceptance test of the plane
     m, pairs = LDPSGD(20, 4.0), crafted(20, 2.5, 0.6, 1.0)
-    result = audit_gradient(m, pairs, trials=100_000, faithful=True)
+    result = GradientAudit(m, pairs, trials=100_000, faithful=True).run()[0]
     for side, rate in zip(("fpr", "fnr"), COSINE.rates(m, pairs)):
         assert abs(result.rates[side] - rate) < 4 * math.sqrt(rate * (1 - rate) / 100_000)
 
@@ -173,7 +173,7 @@ def test_collusion_makes_every_gradient_long(trained):
     pairs = collude(net, x, y, 300, rng(4), teach)
     assert np.array_equal(net.theta, before) and pairs.name == "collusion"
     assert min(pairs.norms[0]) > 1 and (pairs.angles == math.pi).all()
-    assert audit_gradient(LDPSGD(net.d, 4.0), pairs).limit == approx(4)
+    assert GradientAudit(LDPSGD(net.d, 4.0), pairs).run()[0].limit == approx(4)
 
 
 def test_gradients_per_record_match_finite_differences():
@@ -288,7 +288,7 @@ def test_the_statistic_has_the_expectation_and_the_spread_that_are_claimed(epsil
     m = LDPSGD(9, epsilon)
     for theta, rule in [(math.pi, "cosine"), (1.5, "lune")]:
         pairs = crafted(9, theta, 1, 1)
-        found = [audit_gradient(m, pairs, rule, seed=s) for s in range(300)]
+        found = [GradientAudit(m, pairs, rule).run(s)[0] for s in range(300)]
         values = np.array([r.epsilon_emp for r in found])
         values, mean, sd = values[np.isfinite(values)], found[0].exact, found[0].exact_sd
         assert abs(values.mean() - mean) < 5 * sd / math.sqrt(len(values)), rule

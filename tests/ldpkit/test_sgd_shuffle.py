@@ -17,7 +17,7 @@ from pytest import approx
 from scipy import stats
 
 from ldpkit.attacks.gradient import dummy
-from ldpkit.auditors import audit_gradient, audit_shuffle, shuffle
+from ldpkit.auditors import GradientAudit, ShuffleAudit, shuffle
 from ldpkit.auditors.shuffle import blanket_delta, pair_delta, pmfs, solve, threshold_rates
 from ldpkit.mechanisms import LDPSGD
 
@@ -35,7 +35,7 @@ DELTA = 1e-6
 def test_exact_columns_of_table_3():
     for row in TABLE:
         epsilon, n, closed, fpr, fnr, plugin, mean, tight, upper, old, half = row
-        result = audit_shuffle(epsilon, n, DELTA)
+        result = ShuffleAudit(epsilon, n, DELTA).run()[0]
         bound = shuffle.closed_bound(n, epsilon, DELTA)
         assert result.claim == bound == approx(closed, abs=UNIT), row
         assert threshold_rates(n, epsilon) == approx((fpr, fnr), abs=5.01e-6), row
@@ -90,7 +90,7 @@ def test_the_numerical_bound_by_enumeration_covers_every_pair_tried():
 
 
 def test_a_million_clients():
-    result = audit_shuffle(4, 10**6, trials=1)
+    result = ShuffleAudit(4, 10**6, trials=1).run()[0]
     assert 0 < result.evidence["tight"] < result.evidence["upper"] < result.claim < 0.2
     assert pmfs(10**6, 4.0)[0].sum() == approx(1)
     # the tight value approaches that of a Gaussian pair with the same signal
@@ -102,7 +102,9 @@ def test_a_million_clients():
 
 def test_counts_follow_the_exact_rates():
     for faithful, trials in [(False, 100_000), (True, 300)]:
-        one, two = (audit_shuffle(1.0, 432, trials=trials, faithful=faithful, seed=3) for _ in "12")
+        one, two = (
+            ShuffleAudit(1.0, 432, trials=trials, faithful=faithful).run(3)[0] for _ in "12"
+        )
         for found, rate in zip(one.counts.values(), threshold_rates(432, 1.0)):
             assert stats.binomtest(found, trials, rate).pvalue > P_MIN, faithful
         assert one.lower <= one.evidence["tight"] and not one.violated, faithful
@@ -118,7 +120,7 @@ GRADIENT = "audit-gradient --epsilon 4 --json --adversary"
 
 def test_commands_print_what_python_returns(call, tmp_path):
     status, out, err = call(f"{GRADIENT} dummy --seed 5")
-    wanted = audit_gradient(LDPSGD(4810, 4.0), dummy(4810), seed=5).to_dict()
+    wanted = GradientAudit(LDPSGD(4810, 4.0), dummy(4810)).run(5)[0].to_dict()
     found = json.loads(out)
     del wanted["seconds"], found["seconds"]
     assert (status, err) == (0, "") and found == wanted

@@ -11,7 +11,7 @@ from scipy import stats as law
 from ldpkit import Client, audits, stats
 from ldpkit.attacks import ATTACKS
 from ldpkit.attacks.gradient import Pairs, dummy
-from ldpkit.auditors import audit_distributions, audit_gradient, audit_kv, audit_shuffle, rad_audit
+from ldpkit.auditors import DistributionAudit, GradientAudit, KVAudit, RADAudit, ShuffleAudit
 from ldpkit.auditors.kv import oracle_distribution
 from ldpkit.auditors.rad import PROTOCOLS
 from ldpkit.auditors.shuffle import threshold_rates
@@ -87,8 +87,8 @@ def test_audits_by_reconstruction_hold():
         failed = outside = 0
         for seed in range(AUDITS):
             protocol, m = ("GRR", "GRR", "SS", "OUE")[seed % 4], (2, 10, 50, 3052, 5356)[seed % 5]
-            given = {"trials": (1, 20, 400)[seed % 3], "alpha": ALPHA, "seed": seed}
-            result = rad_audit(PROTOCOLS[protocol](m, epsilon), **given)
+            given = {"trials": (1, 20, 400)[seed % 3], "alpha": ALPHA}
+            result = RADAudit(PROTOCOLS[protocol](m, epsilon), **given).run(seed)[0]
             failed += result.lower > epsilon + 1e-7
             outside += not result.interval[0] - 1e-7 <= epsilon <= result.interval[1] + 1e-7
         judge(failed, ("lower", epsilon))
@@ -113,8 +113,8 @@ def test_audits_of_distributions_hold(estimator):
     failed, cases = 0, list(COVERED.values())
     for seed in range(AUDITS):
         first, second, truth = cases[seed % len(cases)]
-        given = {"trials": (4, 2000, 10**8)[seed // 9 % 3], "seed": seed, "alpha": ALPHA}
-        result = audit_distributions(first, second, estimator=estimator, **given)
+        given = {"trials": (4, 2000, 10**8)[seed // 9 % 3], "alpha": ALPHA}
+        result = DistributionAudit(first, second, estimator=estimator, **given).run(seed)[0]
         failed += result.lower > truth * (1 + 1e-12)
         assert result.lower == result.epsilon_emp
     judge(failed, estimator)
@@ -131,8 +131,8 @@ def test_audits_of_key_values_hold(estimator):
     failed = 0
     for seed in range(AUDITS):
         given = {"trials": (10, 500, 10**7)[seed % 3], "ownership": (1.0, 0.5)[seed % 2]}
-        given |= {"seed": seed, "estimator": estimator, "squads": (-1.0,), "alpha": ALPHA}
-        result = audit_kv(*plays[seed % len(plays)], **given)[0]
+        given |= {"estimator": estimator, "squads": (-1.0,), "alpha": ALPHA}
+        result = KVAudit(*plays[seed % len(plays)], **given).run(seed)[0]
         failed += result.lower > result.limit + 1e-9
     judge(failed, estimator)
 
@@ -144,7 +144,7 @@ def test_audits_of_gradients_hold(rule, epsilon):
     near, failed = Pairs("near", np.eye(6)[:1], np.eye(6)[1:2]), 0
     for seed in range(AUDITS):
         pairs, trials = (dummy(6), near)[seed % 2], (1, 20, 500)[seed % 3]
-        result = audit_gradient(made[seed % 3], pairs, rule, trials=trials, alpha=ALPHA, seed=seed)
+        result = GradientAudit(made[seed % 3], pairs, rule, trials=trials, alpha=ALPHA).run(seed)[0]
         failed += result.lower > epsilon + 1e-9
     judge(failed, rule)
 
@@ -154,7 +154,9 @@ def test_audits_of_shuffled_gradients_hold():
         fpr, fnr = threshold_rates(clients, epsilon)
         truth = max(shown(1 - fpr, fnr, delta), shown(1 - fnr, fpr, delta))
         found = [
-            audit_shuffle(epsilon, clients, delta, trials=(1, 30, 1000)[s % 3], alpha=ALPHA, seed=s)
+            ShuffleAudit(epsilon, clients, delta, trials=(1, 30, 1000)[s % 3], alpha=ALPHA).run(s)[
+                0
+            ]
             for s in range(AUDITS)
         ]
         tight, upper = (found[0].evidence[name] for name in ("tight", "upper"))

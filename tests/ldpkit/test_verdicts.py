@@ -11,7 +11,7 @@ import pytest
 
 from ldpkit import Client, audit, stats
 from ldpkit.attacks.gradient import dummy
-from ldpkit.auditors import Audit, audit_gradient, audit_kv, audit_shuffle, audits, rad_result
+from ldpkit.auditors import Audit, GradientAudit, KVAudit, ShuffleAudit, audits, rad_result
 from ldpkit.auditors.result import STATUSES, AuditResult, too_few
 from ldpkit.mechanisms import AGRR, GRR, LDPSGD, OUE, PCKVUE, FaultyUE
 
@@ -147,11 +147,17 @@ def test_nobody_is_warned_by_chance():
 def test_every_auditor_says_when_it_has_too_few_reports():
     kv = PCKVUE(2, 6.0)
     for weak, strong in [
-        (audit_gradient(LDPSGD(16, 8.0), dummy(16)), audit_gradient(LDPSGD(16, 2.0), dummy(16))),
-        (audit_shuffle(2.0, 974, trials=1), audit_shuffle(2.0, 974, trials=2000)),
+        (
+            GradientAudit(LDPSGD(16, 8.0), dummy(16)).run()[0],
+            GradientAudit(LDPSGD(16, 2.0), dummy(16)).run()[0],
+        ),
+        (ShuffleAudit(2.0, 974, trials=1).run()[0], ShuffleAudit(2.0, 974, trials=2000).run()[0]),
         (rad_result(3, 3, 10, claim=3.0), rad_result(3000, 30_000, 10, claim=3.0)),
-        (audit_kv(kv, trials=1000)[0], audit_kv(kv)[0]),
-        (audit_kv(kv, trials=1000, estimator="split")[0], audit_kv(kv, estimator="split")[0]),
+        (KVAudit(kv, trials=1000).run()[0], KVAudit(kv).run()[0]),
+        (
+            KVAudit(kv, trials=1000, estimator="split").run()[0],
+            KVAudit(kv, estimator="split").run()[0],
+        ),
     ]:
         assert (weak.status, strong.status) == ("inconclusive", "none found"), weak
         assert "are needed" in weak.verdict, weak

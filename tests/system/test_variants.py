@@ -1,6 +1,7 @@
-"""Every page under every change that its parameter cell allows, one at a time, and under everything
-it suggests to try. A cell that raises, warns or cannot show what it returns fails the variant. A
-twentieth, drawn with a fixed seed, runs here; ``python -m ldpbook variants`` runs all."""
+"""Every page under every change that its parameter cell allows, one at a time, under everything it
+suggests to try, and under ten drawn settings. A cell that raises, warns or cannot show what it returns
+fails the variant, and so does a sentence that should always hold and does not. Forty, drawn with a
+fixed seed, run here; ``python -m ldpbook variants`` runs all, and VARIANTS=2/5 the second fifth."""
 
 import itertools
 import json
@@ -14,10 +15,11 @@ import pytest
 import yaml
 from notebooks import NOTEBOOKS, PROJECT, ROOT, cells_of
 from pages import failure, shell
+from variants import FOUND
 
-from ldpbook import execute, paper_values, parameters, paths
+from ldpbook import conditions, execute, paper_values, parameters, paths
 
-EVERY = os.environ.get("VARIANTS") == "all"
+SHARD, _, SHARDS = os.environ.get("VARIANTS", "").partition("/")
 SCALE = yaml.safe_load((Path(__file__).parents[1] / "helpers/variants.yml").read_text())
 # more takes longer and runs no other line
 LONGEST = {"live_trials": 10**4, "trials": 2_000_000, "rounds": 200, "samples": 300, "limit": 10**8}
@@ -69,7 +71,7 @@ def base(page):
     return known, values | execute.overrides(SCALE, page, known)
 
 
-def variants(page):
+def changed(page):
     """Everything that the test puts in the place of one parameter of a page."""
     yield {}
     known, values = base(page)
@@ -79,6 +81,22 @@ def variants(page):
             if value not in seen:
                 seen.append(value)
                 yield {name: value}
+
+
+def drawn(page):
+    """Ten settings of all parameters at once, each of which a reader can choose by the page's controls."""
+    draw, (known, values) = random.Random(page), base(page)
+    for _ in range(10):
+        setting = {}
+        for name, p in known.items():
+            stops = [parameters._evaluate(stop) for stop in p.control()["stops"]]
+            if p.kind == "boolean":
+                setting[name] = draw.choice([False, True])
+            elif stops and name not in SCALE["*"]:
+                some = sorted(draw.sample(range(len(stops)), draw.randint(1, len(stops))))
+                setting[name] = [stops[i] for i in some] if p.many else draw.choice(stops)
+        if setting:
+            yield {name: value for name, value in setting.items() if value != values[name]}
 
 
 def at_scale(page, values):
@@ -131,20 +149,26 @@ def test_what_a_page_suggests_can_be_set(page):
         assert runs or not any(f"`{name}`" in item for name in known), f"sets nothing: {item}"
 
 
-ALL = [(page, values) for page in NOTEBOOKS for values in variants(page)]
+ALL = [(page, values) for page in NOTEBOOKS for values in changed(page)]
 TRIED = [(page, run) for page in NOTEBOOKS for _, runs in suggested(page) for run in runs]
 ALL += [one for one in TRIED if one not in ALL]
 ALL += [command for command in commands() if command not in ALL]
+ALL += [one for page in NOTEBOOKS for values in drawn(page) if (one := (page, values)) not in ALL]
 DRAW = random.Random(1)
 TIMES = pd.read_csv(ROOT / "book" / "ldpbook" / "durations.csv", index_col="page")["seconds"]
 QUICK = [page for page in NOTEBOOKS if TIMES.get(page, 0) < 20]  # the others only all together
 PAGES = DRAW.sample(QUICK, 20)  # the first run of a page costs most
-SOME = DRAW.sample([one for one in ALL if one[0] in PAGES], len(ALL) // 20)
-CHOSEN = ALL if EVERY else [one for one in ALL if one in SOME]
+SOME = DRAW.sample([one for one in ALL if one[0] in PAGES], 40)
+EVERY = [
+    page
+    for page in NOTEBOOKS
+    if not SHARDS or NOTEBOOKS.index(page) % int(SHARDS) == int(SHARD) - 1
+]
+CHOSEN = [one for one in ALL if one[0] in EVERY] if SHARD else [one for one in ALL if one in SOME]
 
 
 def shown(values):
-    text = "".join(f"{name}={value!r}" for name, value in values.items())
+    text = ",".join(f"{name}={value!r}" for name, value in values.items())
     return text.replace(" ", "") or "as-it-is"
 
 
@@ -177,8 +201,15 @@ def test_a_page_runs_with_other_parameters(page, values, here, monkeypatch, tmp_
     monkeypatch.setenv("LDPKIT_SCOREBOARD", str(board))
     known, _ = base(page)
     assert parameters.refuse(known, values) == []
-    problem = failure(here, cells_of(page), at_scale(page, values), draw=EVERY)
+    judged = conditions.judged({"cells": cells_of(page)})
+    problem = failure(here, judged["cells"], at_scale(page, values), draw=bool(SHARD))
     assert problem is None or excused(known, values, problem), problem
+    verdicts = conditions.shown({"cells": [{"outputs": here.display_pub.outputs}]})
+    path = FOUND / f"{page.replace('/', '-')}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    runs = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(runs | {shown(values): None if problem else verdicts}, indent=1))
+    assert not [one for one in conditions.of(judged, "always") if not verdicts.get(one, problem)]
     made = here.display_pub.outputs
     tables = "".join(one["data"].get("text/html", "") for one in made)
     assert not re.search(r"\bnan\b", tables), "a table shows a number that is none"

@@ -14,7 +14,7 @@ import scipy
 
 from ldpkit import Client, audit, stats
 from ldpkit.attacks import Guess, TwoValueTest
-from ldpkit.auditors import audit_kv
+from ldpkit.auditors import KVAudit
 from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.mechanisms import GRR, PCKVUE, SUE, FaultyUE, make
 
@@ -357,7 +357,7 @@ def audit_steps():
 def kv_steps():
     """The steps of an audit of PCKV-UE (10,000 users per group, seed 1)."""
     client = PCKVUE(2, 2.0)
-    found, valid = (audit_kv(client, trials=10_000, seed=1, estimator=name)[0] for name in ("released", "valid"))
+    found, valid = (KVAudit(client, trials=10_000, estimator=name).run(1)[0] for name in ("released", "valid"))
     return steps(
         "kv-steps", "The three steps of an audit of key-value data", "Three boxes with arrows.",
         [("Input construction", ["two keys, and opposite", "ends of the values:", "⟨1, 1⟩ and ⟨2, −1⟩"], "auditors.html#ldpkit.auditors.kv.KVAudit.held"),

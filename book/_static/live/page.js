@@ -161,6 +161,8 @@
         )
           return;
         first();
+        const verdicts = content.data?.["application/vnd.ldpkit.conditions+json"];
+        if (verdicts) ldpkit.conditions(verdicts, this.live.books());
         this.outputs.show(type, content);
         if (type === "stream" && content.text.includes("\r"))
           this.live.heard(this.outputs.last.raw);
@@ -693,6 +695,12 @@ _aside(${JSON.stringify(code)})`;
       if (edits.length) changed.push(`code of ${named(edits)} changed`);
       return changed.join("; ") || "nothing changed";
     }
+    /* The book's values of the parameters that this run has changed. */
+    books() {
+      const code = this.form?.cell.code ?? "";
+      const changed = this.page.parameters.filter((p) => valueIn(code, p.name) !== p.built);
+      return changed.map((p) => `${p.name} = ${p.built}`);
+    }
     async connected() {
       if (this.kernel && (await this.kernel.alive())) return;
       if (this.kernel) this.kernel.disconnect();
@@ -789,6 +797,7 @@ _aside(${JSON.stringify(code)})`;
       try {
         if (this.kernel && (await this.kernel.alive())) await this.kernel.restart();
         for (const c of [...this.pieces, ...this.solutions]) c.forget();
+        ldpkit.conditions?.();
         delete document.body.dataset.live;
         this.idle();
         this.say("Restarted: nothing has been run.");
@@ -805,6 +814,7 @@ _aside(${JSON.stringify(code)})`;
       /** @type {HTMLElement} */ (document.activeElement).blur();
       this.form.read(true);
       for (const c of this.cells) c.forget();
+      ldpkit.conditions?.();
       delete document.body.dataset.live;
       this.say(
         `The parameters have ${this.form.whose} values again; the page shows what is in the book.`,

@@ -51,6 +51,8 @@ interface Plan {
 
 /** All that is in `window.ldpkit`; a page has the parts whose scripts it loads. */
 interface Parts {
+  /** Strike the sentences whose condition a run found false; without verdicts, show those of the built book. */
+  conditions: (verdicts?: Record<string, boolean | null>, values?: string[]) => void;
   base: {
     make<K extends keyof HTMLElementTagNameMap>(
       tag: K,

@@ -10,7 +10,7 @@ import json
 import math
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -167,8 +167,8 @@ def exact_client(
     *,
     inputs: Sequence[Input] | None = None,
     delta: float | None = None,
-    ways: int = 100_000,
-    tapes: int = 100,
+    ways: Annotated[int, "Largest number of ways through the client for one input."] = 100_000,
+    tapes: Annotated[int, "Number of tapes with the same coins for all inputs."] = 100,
 ) -> ExactResult:
     """Compute the exact loss of a client, and compare it with its claim.
 

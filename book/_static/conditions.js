@@ -1,0 +1,38 @@
+/* Sentences that hold at some parameters only: strike those whose condition a run of the page found false. `ldpkit.conditions` takes
+   what the page's last cell showed, for each condition whether it holds, and the book's values of the parameters that differ.
+   Without verdicts the page shows those of the built book again. */
+(() => {
+  "use strict";
+  const found = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-when]"));
+  const sentences = [...found];
+  const built = new Map(sentences.map((one) => [one, one.dataset.condition]));
+  const element = (tag, name, words) =>
+    Object.assign(document.createElement(tag), { className: name, textContent: words });
+
+  function judge(sentence, holds, values) {
+    const struck = sentence.dataset.condition === "false";
+    sentence.dataset.condition = String(holds);
+    if (struck) {
+      sentence.firstChild.remove();
+      sentence.nextSibling.remove();
+      sentence.removeAttribute("role");
+    }
+    if (holds) return;
+    const where = values.length ? ` (${values.join(", ")})` : "";
+    const words = ` true for the book's parameters${where}, not for yours.`;
+    sentence.setAttribute("role", "deletion");
+    sentence.prepend(element("span", "visually-hidden", "Not for these parameters: "));
+    sentence.after(element("em", "when-remark", words));
+  }
+  function conditions(verdicts = {}, values = []) {
+    for (const sentence of sentences) {
+      const { when } = sentence.dataset;
+      judge(
+        sentence,
+        when in verdicts ? !!verdicts[when] : built.get(sentence) !== "false",
+        values,
+      );
+    }
+  }
+  globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { conditions });
+})();

@@ -1,0 +1,66 @@
+"""Strike the sentences of a page whose condition the page's run found false; `ldpbook.conditions` explains the conditions."""
+
+import html
+import re
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxRole
+
+from . import conditions, execute, parameters, provenance
+
+END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bal)(?<!\bcf)(?<!\b[A-Z])[.!?][)\"'”’\]]*(?=\s+[(\"'“‘\[]*[A-Z0-9ε]|\s*$)")
+"""The end of a sentence."""
+
+
+def remark(notebook: execute.Json) -> str:
+    """Return the remark on a struck sentence: at which values of the changed parameters it is true."""
+    own, changed = parameters.of(notebook), provenance.built_with(notebook)
+    said = ", ".join(f"{name} = {own[name].literal}" for name in changed if name in own and changed[name] != own[name].literal)
+    return f"true for the book's parameters{f' ({said})' if said else ''}, not for yours"
+
+
+class When(SphinxRole):
+    """The beginning of a sentence that has a condition or a reason."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        condition = " ".join(self.text.split())
+        return ([] if conditions.reason(condition) else [nodes.inline(condition=condition)]), []
+
+
+def _sentence(start: nodes.inline) -> list[nodes.Node]:
+    """Return what follows the beginning of a sentence up to its end; a text that goes on behind the end is split."""
+    place = start.parent
+    found: list[nodes.Node] = []
+    for node in place[place.index(start) + 1 :]:
+        if isinstance(node, nodes.inline) and "condition" in node:
+            break
+        found.append(node)
+        text = node.astext()
+        end = END.search(text)
+        if isinstance(node, nodes.Text) and end:
+            place.replace(node, [nodes.Text(text[: end.end()]), nodes.Text(text[end.end() :])])
+            return [*found[:-1], place[place.index(start) + len(found)]]
+        if end and end.end() == len(text):
+            break
+    return found
+
+
+def strike(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Enclose every sentence that has a condition in an element, which is struck where the page's run found the condition false."""
+    starts = [node for node in doctree.findall(nodes.inline) if "condition" in node]
+    notebook = provenance.executed(execute.Project.of(app), page) if starts else None
+    found, said = (conditions.shown(notebook), remark(notebook)) if notebook else ({}, "")
+    for start in starts:
+        condition = start["condition"]
+        state = str(bool(found[condition])).lower() if condition in found else "unknown"
+        sentence = _sentence(start)
+        before, after = "", "</span>"
+        if state == "false":
+            before = '<span class="visually-hidden">Not for these parameters: </span>'
+            after = f'</span><em class="when-remark"> {html.escape(said, quote=False)}.</em>'
+        role = ' role="deletion"' if state == "false" else ""
+        head = f'<span data-when="{html.escape(condition)}" data-condition="{state}"{role}>{before}'
+        for node in sentence:
+            start.parent.remove(node)
+        start.parent.replace(start, [provenance.raw(head), *sentence, provenance.raw(after)])
