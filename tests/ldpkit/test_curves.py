@@ -4,6 +4,7 @@ false alarm of each limit stands beside it."""
 import functools
 import json
 import math
+import re
 
 import hypothesis
 import hypothesis.strategies as st
@@ -346,7 +347,8 @@ def mine(tmp_path, monkeypatch):
 def test_the_command_line_takes_curves(mine, call, tmp_path):
     code, text, _ = call(f"{mine} --mu 1 --save kept --html page.html")
     assert code == 1 and "gdp with mu = 1 is refuted" in text
-    assert "implies epsilon = 3.91" in text and "lower        mu = 1 at level" in text
+    assert "implies epsilon = 3.91" in text  # the client draws its own coins, so its bound varies
+    assert float(re.search(r"lower +mu = ([\d.]+) at level", text)[1]) >= 1
     code, text, _ = call("resume kept --client mine_curve:client --trials 1600")
     assert code == 1
     assert call(f"{mine} --claim gdp --mu 1 --json")[0] == 1
