@@ -184,13 +184,6 @@ def laplace(out: Array, scale: float, state: State) -> None:
 
 
 @kernel
-def gaussian(out: Array, scale: float, rng: Rng) -> None:
-    """Fill a row with the numbers of ``rng.normal(0, scale)``, in a quarter of its time."""
-    for j in range(out.size):
-        out[j] = scale * rng.standard_normal()
-
-
-@kernel
 def normals(gradients: Array, state: State, out: Array) -> tuple[Array, Array]:
     """Fill `out` with normals; return each row's inner product with its gradient, and each row's
     squared length."""
