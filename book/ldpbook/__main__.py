@@ -20,6 +20,7 @@ FUNCTIONS = {
     "expected": ("keep what this build found, and how long it took, for the builds of others", "compare_builds:expected"),
     "artifact": ("fill in ARTIFACT.md and codecheck.yml, and draw the picture of the README", "artifact:main"),
     "letters": ("run the scripts of the letters whose releases are installed", "release:read_out"),
+    "signatures": ("list for which types the engine of the published book compiles kernels", "engine.signatures:main"),
     "dependencies": ("write lock files, check sums and licences (make lock)", "dependencies:main"),
     "bundle": ("make one file with the sources and all that is installed, for a machine without a network", "release:bundle"),
     "vulnerabilities": (

@@ -26,6 +26,8 @@ from typing import Any, NamedTuple
 from docutils import nodes
 from sphinx.application import Sphinx
 
+import ldpkit
+
 from . import execute, parameters
 
 _IMAGE = "image/svg+xml"
@@ -161,7 +163,7 @@ def live_data(page: str, notebook: execute.Json, seconds: float | None = None) -
     built = built_with(notebook)
     form = [p.specification() | {"built": built.get(p.name, p.literal)} for p in parameters.of(notebook).values()]
     return {"page": page, "notebook": f"{page}.ipynb", "folder": page.rpartition("/")[0], "cells": cells, "parameters": form,
-            "seconds": seconds}  # fmt: skip
+            "seconds": seconds, "release": ldpkit.__version__}  # fmt: skip
 
 
 def _link(app: Sphinx, page: str, name: str) -> str:

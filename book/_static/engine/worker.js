@@ -19,7 +19,6 @@
     "MPLCONFIGDIR=/tmp",
     "PYTHONTZPATH=",
     "PYTHONHASHSEED=0",
-    "TQDM_DISABLE=1",
     "JOBLIB_MULTIPROCESSING=0",
   ];
   const text = new TextEncoder(),

@@ -2,14 +2,28 @@
 (() => {
   "use strict";
   const { button, make } = ldpkit.base,
-    { ask, Kernel, Form, asked, refusal, literal, valueIn, withValue, root } = ldpkit.live;
+    { ask, Kernel, Form, asked, refusal, literal, valueIn, withValue, root } = ldpkit.live,
+    here = ldpkit.live.here === true; // this page runs itself, without a server of ours
 
   const lab = (path) =>
-    make(
-      "a",
-      { href: `${root}lab/tree/${path}`, target: "_blank", rel: "noopener" },
-      "Open in JupyterLab",
-    );
+    here
+      ? ""
+      : make(
+          "a",
+          { href: `${root}lab/tree/${path}`, target: "_blank", rel: "noopener" },
+          "Open in JupyterLab",
+        );
+  /* HTML that a cell made, without whatever would run: scripts, frames, listeners, addresses that are code. */
+  function harmless(html) {
+    const { body } = new DOMParser().parseFromString(html, "text/html");
+    for (const one of body.querySelectorAll("*")) {
+      if (one.matches("script, iframe, object, embed, link, meta, base, form, svg, math")) one.remove();
+      for (const { name, value } of [...one.attributes])
+        if (/^(on|srcdoc|srcset)/i.test(name) || (/^(href|src|action|data)$/i.test(name) && !/^(#|data:image\/)/.test(value)))
+          one.removeAttribute(name);
+    }
+    return [...body.childNodes];
+  }
   const text = (data) => (Array.isArray(data) ? data.join("") : data);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: sequences of a terminal begin with one
   const plain = (data) => data.replace(/\x1b\[[0-9;]*[A-Za-z]/g, "");
@@ -31,6 +45,8 @@
         pieces.filter((c) => !Number.isInteger(c.index)).map((c) => c.number),
       ),
     ].join(" and ");
+  const SAME =
+    "Same code, same seeds: counts are the same as in the book, other values agree to 1e-12.";
   const badge = (words) => make("span", { id: "live-badge", class: "live-badge" }, words);
 
   /* ---- outputs ---- */
@@ -110,7 +126,7 @@
         this.place.append(
           make(
             "figure",
-            { class: "live-figure" },
+            { class: "live-figure", "data-run-result": true },
             joined
               ? make("details", {}, make("summary", {}, "Your run as a picture"), image)
               : image,
@@ -120,7 +136,7 @@
         if (csv) this.place.lastChild.dataset.csv = text(csv);
       } else if (html) {
         const box = make("div", { class: "output text_html" });
-        box.innerHTML = text(html);
+        box.append(...harmless(text(html)));
         box.querySelectorAll("table").forEach((table) => table.classList.add("table")); // as the theme does at load
         this.place.append(box);
       } else if (data["text/plain"])
@@ -455,7 +471,11 @@ _aside(${JSON.stringify(code)})`;
       this.hidden = make("div", { id: "live-hidden" });
       this.badge = badge("Not live");
       this.all = button("▶ Run all", () => this.runAll(), { id: "live-run-all" });
-      this.stop = button("■ Interrupt", () => this.interrupt(), { id: "live-interrupt" });
+      this.stop = button(here ? "■ Cancel" : "■ Interrupt", () => this.interrupt(), {
+        id: "live-interrupt",
+        "data-run-cancel": true,
+      });
+      this.forget = button("", () => this.empty(), { id: "live-remove", hidden: true });
       this.again = button("↻ Restart", () => this.restart(), { id: "live-restart" });
       this.restore = button("Undo all edits", () => this.undo(), { id: "live-undo-all" });
       this.all.className = "live-main";
@@ -471,6 +491,7 @@ _aside(${JSON.stringify(code)})`;
           this.stop,
           this.again,
           this.restore,
+          this.forget,
           lab(page.notebook),
         ),
         this.status,
@@ -478,6 +499,22 @@ _aside(${JSON.stringify(code)})`;
         this.clock,
       );
       document.querySelector("article h1").after(this.bar, this.hidden);
+      this.state("idle");
+    }
+    /* Where the run is, for programs: idle fetching starting running done failed cancelled. */
+    state(word) {
+      this.bar.closest("section").dataset.runState = word;
+    }
+    /* What this browser keeps of the engine, with a way to remove it. */
+    async weigh() {
+      const size = here ? await ldpkit.engine.held() : 0;
+      this.forget.hidden = !size;
+      this.forget.textContent = `Remove ${Math.round(size / 1e6)} MB`;
+      this.forget.title = "Remove what this browser keeps of Python; the next run fetches it again";
+    }
+    async empty() {
+      await ldpkit.engine.remove();
+      await this.weigh();
     }
     begin() {
       this.badge.textContent = "Live";
@@ -548,7 +585,13 @@ _aside(${JSON.stringify(code)})`;
     }
     /* Put the parameters that the address names into their cell; what was set, and what was refused and why. Nothing is run. */
     address() {
-      const { set, refused } = asked(this.page.parameters, location.search);
+      const given = new URLSearchParams(here ? location.hash.slice(1) : location.search);
+      if (here && !given.has("run")) return [[], []];
+      const release = given.get("run");
+      given.delete("run");
+      const { set, refused } = asked(this.page.parameters, given);
+      if (here && release !== this.page.release)
+        refused.push(`the release: the link was made with ${release.slice(0, 20) || "an unknown one"}, this is ${this.page.release}.`);
       for (const [name, value] of set)
         this.form.cell.set(withValue(this.form.cell.code, name, value));
       return [set.map((pair) => pair.join(" = ")), refused];
@@ -556,18 +599,15 @@ _aside(${JSON.stringify(code)})`;
     /* The address names the parameters that differ from the book's, so that it can be kept or handed on. */
     show_address() {
       if (!this.form) return;
-      const query = new URLSearchParams(location.search);
+      const query = new URLSearchParams(here ? { run: this.page.release } : location.search);
       for (const p of this.page.parameters) {
         const value = valueIn(this.form.cell.code, p.name);
         if (value === undefined || value === p.built || refusal(p, literal(p, value)))
           query.delete(p.name);
         else query.set(p.name, value);
       }
-      history.replaceState(
-        history.state,
-        "",
-        `${location.pathname}${query.size ? `?${query}` : ""}${location.hash}`,
-      );
+      const rest = here ? `${location.search}#${query}` : `${query.size ? `?${query}` : ""}${location.hash}`;
+      history.replaceState(history.state, "", `${location.pathname}${rest}`);
     }
     ready(first = "") {
       this.say(`Ready: change a parameter or edit a cell, then run. ${first}${this.estimate()}`);
@@ -640,9 +680,9 @@ _aside(${JSON.stringify(code)})`;
       const gone = (performance.now() - began) / 1000,
         { done, count, all } = this.progress,
         known = all && this.expected;
-      this.gauge.value = known ? Math.min(0.99, gone / this.expected) : done / count;
+      this.gauge.value = this.share ?? (known ? Math.min(0.99, gone / this.expected) : done / count);
       this.clock.textContent = [
-        `${done + 1} of ${count}`,
+        this.share === undefined && `${done + 1} of ${count}`,
         `${Math.round(gone)} s${known ? ` of about ${duration(this.expected)}` : ""}`,
         this.bar_said,
       ]
@@ -698,15 +738,29 @@ _aside(${JSON.stringify(code)})`;
       if (this.kernel) this.kernel.disconnect();
       this.say("Starting a kernel …", "busy");
       for (const c of this.cells) c.state = "";
-      const kernel = new Kernel(this.page.folder, (why) => {
-        this.kernel = null;
-        this.gone = why;
-        if (!this.busy) this.fail(why);
-      });
+      const kernel = new Kernel(
+        this.page.folder,
+        (why) => {
+          this.kernel = null;
+          this.gone = why;
+          if (!this.busy) this.fail(why);
+        },
+        (words, share, state) => {
+          this.say(words, "busy");
+          this.share = share;
+          this.state(state);
+        },
+      );
+      if (here) this.kernel = kernel; // it can be cancelled while it starts
       await kernel.start();
       this.kernel = kernel;
+      this.share = undefined;
+      this.state("running");
+      this.weigh();
     }
     fail(words, ...more) {
+      this.state(this.asked ? "cancelled" : "failed");
+      this.share = undefined;
       this.say(words, "bad", ...more);
       this.idle();
     }
@@ -757,7 +811,10 @@ _aside(${JSON.stringify(code)})`;
         const note = document.querySelector("article .live-built-number")
           ? " Underlined numbers in the text belong to the run in the book."
           : "";
-        this.say(took + (said ? `${said}.` : `${this.difference()}.${note}`), "good");
+        const again = here && !said && this.form ? [make("a", { href: location.href, class: "live-again" }, "A link to this run")] : [];
+        const same = here && !said ? ` ${SAME} ` : "";
+        this.say(took + (said ? `${said}.` : `${this.difference()}.${note}${same}`), "good", ...again);
+        this.state("done");
         this.idle();
       } catch (e) {
         this.fail(this.gone || e.message);
@@ -827,6 +884,8 @@ _aside(${JSON.stringify(code)})`;
     try {
       await ask("GET", "live");
       live.begin();
+      live.weigh();
+      if (ldpkit.live.start) live.runAll(); // the click asked for it
     } catch (e) {
       live.say(e.message, "bad");
     }

