@@ -58,6 +58,7 @@ _LOADED = {
     "data-board": ("board.css", "board.data.js", "board.js"),
     'class="(answer docutils|evidence|gallery|drawn)"': ("reading.css", "reading.js"),
     "data-explorer=": ("explore.css",),
+    "data-own-python": ("engine/parts.js", "engine/client.js"),
 }
 """Styles and scripts of the pages whose HTML has a part."""
 _ENTRANCE = """\
@@ -191,6 +192,7 @@ def _load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
     context["script_files"][:] = [script for script, text in told if "thebe" not in text]
     live = doctree is not None and provenance.executed(project, page) is not None
     said = {"data-page": f"{context['pathto']('_live/', resource=True)}{page}.json"} | engine.offer(page.removeprefix("book/")) if live else {}
+    said |= engine.offer(page.removeprefix("book/")) if "data-own-python" in body else {}
     load("live.js", **said)
     for pattern, names in _LOADED.items():
         for name in names if re.search(pattern, body) else ():

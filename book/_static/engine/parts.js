@@ -167,5 +167,45 @@
     return new Blob(texts, { type: "text/javascript" });
   };
 
-  ldpkit.engine = { lacks, parts, keep, image, held, remove, script };
+  /* ---- a worker behind walls ---- */
+  const INSIDE = `addEventListener("message", ({ data, ports: [port] }) => {
+    const worker = new Worker(URL.createObjectURL(data));
+    worker.onmessage = (e) => port.postMessage(e.data);
+    worker.onerror = (e) => port.postMessage({ type: "failed", error: e.message || "the worker did not start" });
+    port.onmessage = ({ data: [message, moved] }) => worker.postMessage(message, moved);
+    port.postMessage({ type: "walled" });
+  }, { once: true });`;
+  /* It has no origin, so that it finds no cookie, no storage and no page, and a policy that forbids every connection. */
+  async function walled(blob) {
+    const nonce = [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(36)).join(""),
+      policy = `default-src 'none'; connect-src 'none'; worker-src blob:; script-src 'nonce-${nonce}' 'wasm-unsafe-eval' blob:`,
+      frame = document.createElement("iframe");
+    frame.setAttribute("sandbox", "allow-scripts");
+    frame.hidden = true;
+    frame.title = "Where your client runs";
+    frame.srcdoc = `<meta http-equiv="Content-Security-Policy" content="${policy}"><script nonce="${nonce}">${INSIDE}</${"script"}>`;
+    const loaded = new Promise((done) => {
+      frame.onload = done;
+    });
+    document.body.append(frame);
+    await loaded;
+    const { port1: port, port2 } = new MessageChannel(),
+      made = {
+        onmessage: (_) => {},
+        postMessage: (message, moved = []) => port.postMessage([message, moved], moved),
+        terminate() {
+          port.close();
+          frame.remove();
+        },
+      };
+    const ready = new Promise((done) => {
+      port.onmessage = done;
+    });
+    frame.contentWindow.postMessage(blob, "*", [port2]);
+    await ready;
+    port.onmessage = (e) => made.onmessage(e);
+    return made;
+  }
+
+  ldpkit.engine = { walled, lacks, parts, keep, image, held, remove, script };
 })();

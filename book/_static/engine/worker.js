@@ -114,7 +114,7 @@
 _fonts = zipfile.ZipFile(${JSON.stringify(LIBRARY)}).read("matplotlib/mpl-data.zip")
 zipfile.ZipFile(io.BytesIO(_fonts)).extractall(${JSON.stringify(FONTS)})
 zipfile.ZipFile("/book.zip").extractall("/src")
-sys.path[:0] = ["/src/engine", "/src", "/src/book"]`);
+sys.path[:0] = ["/src", "/src/book", "/src/click"]`);
     roots[0][1].entries.delete("book.zip");
     tell("progress", { id: now, step: "python" });
     turn(`import ${imports}`);
@@ -166,7 +166,7 @@ sys.path[:0] = ["/src/engine", "/src", "/src/book"]`);
     const { table: rows, pointers } = JSON.parse(words.decode(parts["kernels.json"]));
     kernels = await load(instance.exports.memory, parts["kernels.wasm"], pointers);
     table = JSON.stringify(rows);
-    turn(`import shell\nshell.begin(${JSON.stringify(place)})`);
+    turn(`from ldpbook.engine.inside import shell\nshell.begin(${JSON.stringify(place)})`);
   }
 
   onmessage = async ({ data }) => {
@@ -175,7 +175,7 @@ sys.path[:0] = ["/src/engine", "/src", "/src/book"]`);
     errors = [];
     try {
       if (data.type === "open") await open(data);
-      else turn(`import shell\n_ = shell.SHELL.run_cell(${JSON.stringify(data.code)})`);
+      else turn(`from ldpbook.engine.inside import shell\n_ = shell.SHELL.run_cell(${JSON.stringify(data.code)})`);
       tell("done", { id: now });
     } catch (error) {
       tell("failed", {

@@ -63,11 +63,9 @@ def book(root: Path) -> Iterator[tuple[str, bytes]]:
         for path in sorted((root / folder).rglob("*")):
             if path.is_file() and path.suffix in SOURCES and "__pycache__" not in path.parts:
                 yield path.relative_to(root).as_posix(), path.read_bytes()
-    for path in sorted((HERE / "python").glob("*.py")):
-        yield f"engine/{path.name}", path.read_bytes()
     for file in importlib.metadata.files("click") or ():
         if file.suffix == ".py" or "licenses" in file.parts:
-            yield f"engine/{file}", file.locate().read_bytes()  # type: ignore[attr-defined]  # a path
+            yield f"click/{file}", file.locate().read_bytes()  # type: ignore[attr-defined]  # a path
 
 
 def python(wasm: bytes) -> bytes:

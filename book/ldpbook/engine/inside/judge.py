@@ -1,13 +1,14 @@
 """Audit a reader's own client with the real auditor, and tell the page how far the audit is."""
 
 import json
+import math
 import time
 from typing import Any
 
-import compiled
-
 import ldpkit
 from ldpkit import progress
+
+from . import compiled
 
 _SECONDS = 0.2  # between two messages
 
@@ -36,9 +37,10 @@ def client(code: str) -> Any:
 
 
 def judge(code: str, values: list[Any], epsilon: float, trials: int, alpha: float, seed: int) -> None:
-    """Audit the client and show the result, as the command line shows it and as JSON."""
+    """Audit the client, and show the verdict and all facts of the result."""
     progress.Progress.add = _told(progress.Progress.add)  # type: ignore[method-assign]
     found = ldpkit.audit(ldpkit.Client(client(code), values=values, epsilon=epsilon), trials=trials, alpha=alpha, seed=seed)
-    text = str(getattr(found, "verdict", found))
-    facts = json.loads(json.dumps(found.to_dict(), default=str).replace("NaN", "null").replace("Infinity", '"infinite"'))
-    compiled.ask(kind="say", type="display_data", content={"data": {"text/plain": text, "application/json": facts}})
+    facts = {"cause": found.cause, **found.row()}
+    plain = {key: str(x) if isinstance(x, float) and not math.isfinite(x) else x for key, x in facts.items()}
+    data = json.loads(json.dumps(plain, default=str))
+    compiled.ask(kind="say", type="display_data", content={"data": {"text/plain": found.verdict, "application/json": data}})

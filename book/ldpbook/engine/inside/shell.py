@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-import compiled
+from . import compiled
 
 Bundle = dict[str, Any]
 SHELL: Any = None
