@@ -8,8 +8,9 @@ import sys
 import time
 
 from browser.conftest import HTML, launched, serve
-from ldpbook.engine import parts
 from playwright.sync_api import sync_playwright
+
+from ldpbook.engine import parts
 
 LONGEST = 240  # seconds
 ENDED = "['done', 'failed'].includes(document.querySelector('[data-run-state]')?.dataset.runState)"
@@ -24,7 +25,9 @@ def measure(context, address):
         page.locator("[data-run-here]").click()
         page.wait_for_function(ENDED, timeout=LONGEST * 1000)
         said = page.locator("#live-status").inner_text()
-        good = page.evaluate("document.querySelector('[data-run-state]').dataset.runState") == "done"
+        good = (
+            page.evaluate("document.querySelector('[data-run-state]').dataset.runState") == "done"
+        )
         return time.monotonic() - begun, "" if good else said
     except Exception as error:
         return time.monotonic() - begun, str(error).splitlines()[0]
@@ -34,12 +37,16 @@ def measure(context, address):
 
 def main():
     rows = parts.pages()
-    chosen = sys.argv[1:] or [row["page"] for row in rows if row["runs"] and row["page"] != "explore/own"]
+    chosen = sys.argv[1:] or [
+        row["page"] for row in rows if row["runs"] and row["page"] != "explore/own"
+    ]
     with serve(HTML) as server, sync_playwright() as playwright:
         browser = launched(playwright)
         context, seconds = browser.new_context(), {}
         for name in chosen:
-            took, wrong = measure(context, f"http://127.0.0.1:{server.server_address[1]}/book/{name}.html")
+            took, wrong = measure(
+                context, f"http://127.0.0.1:{server.server_address[1]}/book/{name}.html"
+            )
             print(f"{name:32} {took:6.1f} s  {wrong[:300]}", flush=True)
             seconds[name] = None if wrong else round(took, 1)
         browser.close()
@@ -49,7 +56,14 @@ def main():
             table = csv.writer(file, lineterminator="\n")
             table.writerow(("page", "runs", "seconds", "why"))
             for row in rows:
-                table.writerow((row["page"], "yes" if row["runs"] else "no", seconds.get(row["page"]) or row["seconds"] or "", row["why"]))
+                table.writerow(
+                    (
+                        row["page"],
+                        "yes" if row["runs"] else "no",
+                        seconds.get(row["page"]) or row["seconds"] or "",
+                        row["why"],
+                    )
+                )
     return sum(took is None for took in seconds.values())
 
 

@@ -27,7 +27,11 @@ def weight(x):
 def signature(x):
     if isinstance(x, tuple):
         return tuple(map(signature, x))
-    return (x.dtype.str, x.ndim, x.flags.c_contiguous, x.flags.f_contiguous) if isinstance(x, np.ndarray) else type(x).__name__
+    return (
+        (x.dtype.str, x.ndim, x.flags.c_contiguous, x.flags.f_contiguous)
+        if isinstance(x, np.ndarray)
+        else type(x).__name__
+    )
 
 
 def recorded(cases):
@@ -79,7 +83,9 @@ print(len(rows), "calls;", "differ:", wrong, "interpreted:", sorted(compiled.MIS
 def check(cases):
     """The code that repeats all calls in the engine, and how many calls there are."""
     rows = recorded(cases)
-    return f"ROWS = {base64.b64encode(zlib.compress(pickle.dumps(rows))).decode()!r}\n{CHECK}", len(rows)
+    return f"ROWS = {base64.b64encode(zlib.compress(pickle.dumps(rows))).decode()!r}\n{CHECK}", len(
+        rows
+    )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
 from . import finish, signatures
 
@@ -27,9 +27,10 @@ HOST = {"exp", "expm1", "log", "log10", "log1p", "log2", "pow", "sqrt", "NRT_All
 def kind(word: signatures.Word, module: Any) -> Any:
     """Return the type of numba that a word of the list means; a tuple's class is one of the kernel's module."""
     import numpy as np
-    from numba import types
+    from numba.core import types as known
     from numba.np import numpy_support
 
+    types: Any = known
     if isinstance(word, list):
         parts = [kind(part, module) for part in word[1:]]
         return types.NamedTuple(parts, getattr(module, word[0])) if word[0] else types.Tuple(parts)
@@ -76,7 +77,7 @@ def compiled(rows: list[tuple[str, list[signatures.Word]]]) -> tuple[bytes, dict
             raise ValueError(f"{key} is twice in the list")
         made = numba.njit(nogil=True)(kernel)
         made.compile(tuple(kind(word, sys.modules[kernel.__module__]) for word in words))
-        result = made.overloads[made.signatures[0]]
+        result: Any = made.overloads[made.signatures[0]]
         symbol = result.fndesc.llvm_func_name
         one = module(result.library.get_llvm_str(), symbol, target)
         whole = one if whole is None else whole

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-
 from .. import paths
 from . import finish
 
@@ -75,7 +74,7 @@ def python(wasm: bytes) -> bytes:
     """
     written = bytearray(wasm[:8])
     for kind, _, content in finish.sections(wasm):
-        if kind == 4 and content[:2] != b"\1\x70" or kind == 6 and content[:3] != b"\2\x7f\1":
+        if (kind == 4 and content[:2] != b"\1\x70") or (kind == 6 and content[:3] != b"\2\x7f\1"):
             raise ValueError("this Python has other tables or globals than one stack pointer: its state cannot be kept")
         if kind == 5:
             reader = finish.Reader(content, 2)
@@ -155,7 +154,9 @@ def offers() -> dict[str, dict[str, str]]:
         return {}
     size = sum(row["size"] for row in json.loads((SERVED / "parts.json").read_text()))
     return {
-        row["page"]: {"data-engine": f"{round(size / 1e6)} {max(1, round(row['seconds']))}"} if row["runs"] else {"data-engine-lacks": row["why"]}
+        row["page"]: {"data-engine": f"{round(size / 1e6)} {max(1, round(row['seconds']))}"}
+        if row["runs"]
+        else {"data-engine-lacks": row["why"]}
         for row in pages()
     }
 

@@ -42,16 +42,17 @@ def kernels() -> dict[str, Any]:
 
 def word(kind: Any) -> Word:
     """Return a type of numba in the words of the list: an array, a scalar, or a tuple after the name of its class."""
-    from numba import types
+    from numba.core import types as known
     from numba.np import numpy_support
 
+    types: Any = known
     kind = types.unliteral(kind)  # a kernel that has a constant built in is no kernel for other numbers
     if isinstance(kind, types.NoneType):
         return None
     if isinstance(kind, types.Array):
         return f"{numpy_support.as_dtype(kind.dtype).str} {kind.ndim}{kind.layout}"
     if isinstance(kind, types.BaseTuple):
-        return [getattr(getattr(kind, "instance_class", None), "__name__", ""), *map(word, kind)]
+        return [getattr(getattr(kind, "instance_class", None), "__name__", ""), *(word(part) for part in kind)]
     return SCALARS[str(kind)]
 
 
@@ -67,6 +68,8 @@ def main() -> None:
     found = kernels()
     for case in importlib.import_module("test_golden").CASES.values():
         case()
-    rows = {json.dumps([name, [word(kind) for kind in signature]]) for name, kernel in found.items() for signature in known(kernel)}
+    rows = {
+        json.dumps([name, [word(kind) for kind in signature]]) for name, kernel in found.items() for signature in known(kernel)
+    }
     LIST.write_text("[\n" + ",\n".join(sorted(rows)) + "\n]\n")
     print(f"{len(rows)} signatures of {len({json.loads(row)[0] for row in rows})} kernels")

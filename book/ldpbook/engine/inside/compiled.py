@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-import _host
+import _host  # type: ignore[import-not-found]  # the worker's
 import numpy as np
 
 from ldpkit import jit
@@ -18,6 +18,13 @@ MISSED: set[str] = set()
 """Kernels that were interpreted, with the types of their arguments."""
 TABLE: dict[str, Any] = {}
 DOUBLE, WHOLE = struct.Struct("<d"), struct.Struct("<q")
+SCALARS: dict[str, Callable[[Any], Any]] = {
+    "i8": int,
+    "u8": lambda x: np.uint64(int(x)),
+    "f8": lambda x: DOUBLE.unpack(WHOLE.pack(int(x)))[0],
+    "b1": bool,
+}
+"""What makes a number of the worker's word for it."""
 
 
 def ask(**message: object) -> Any:
@@ -61,13 +68,8 @@ def made(answer: Any, kind: Any) -> Any:
         return tuple(map(made, answer, kind[1:]))
     if kind is None:
         return None
-    if kind in ("i8", "u8", "f8", "b1"):
-        return {
-            "i8": int,
-            "u8": lambda x: np.uint64(int(x)),
-            "f8": lambda x: DOUBLE.unpack(WHOLE.pack(int(x)))[0],
-            "b1": bool,
-        }[kind](answer)
+    if kind in SCALARS:
+        return SCALARS[kind](answer)
     array = np.empty(answer["shape"], np.dtype(kind.split()[0]))
     ask(kind="copy", **{"from": answer["data"]}, to=array.__array_interface__["data"][0], bytes=array.nbytes)
     return array

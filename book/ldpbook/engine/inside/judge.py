@@ -21,7 +21,11 @@ def _told(add: Any) -> Any:
         add(self, *given, **named)
         if self is progress.running[0] and time.monotonic() - last > _SECONDS:
             last = time.monotonic()
-            compiled.ask(kind="say", type="stream", content={"name": "progress", "text": json.dumps([self.finished, self.total, self.unit])})
+            compiled.ask(
+                kind="say",
+                type="stream",
+                content={"name": "progress", "text": json.dumps([self.finished, self.total, self.unit])},
+            )
 
     return call
 

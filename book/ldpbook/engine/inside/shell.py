@@ -105,7 +105,7 @@ class Shell:
             tree = ast.parse(code, name)
             last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
             exec(compile(tree, name, "exec"), self.user_ns)
-            if last:
+            if isinstance(last, ast.Expr):
                 value = eval(compile(ast.Expression(last.value), name, "eval"), self.user_ns)
                 if value is not None and not code.rstrip().endswith(";"):
                     self.display(value)
@@ -126,7 +126,7 @@ class Shell:
 
     def figures(self) -> None:
         """Show the figures that the cell left open."""
-        plt = sys.modules.get("matplotlib.pyplot")
+        plt: Any = sys.modules.get("matplotlib.pyplot")
         for number in plt.get_fignums() if plt else ():
             self.display(plt.figure(number))
 
@@ -135,7 +135,11 @@ def said(error: BaseException) -> str:
     """Return the message of an error, and what follows from it here."""
     if isinstance(error, MemoryError):
         return _MEMORY
-    lacking = isinstance(error, ModuleNotFoundError) or (isinstance(error, OSError) and error.errno == 58) or "start new thread" in str(error)
+    lacking = (
+        isinstance(error, ModuleNotFoundError)
+        or (isinstance(error, OSError) and error.errno == 58)
+        or "start new thread" in str(error)
+    )
     return f"{error}. {_LACKS}" if lacking else str(error)
 
 
@@ -166,7 +170,10 @@ def pretend() -> None:
     names: dict[str, Any] = {
         "IPython": {"get_ipython": lambda: SHELL, "version_info": (9, 0, 0), "__version__": "9.0.0"},
         "IPython.display": {"display": lambda *things, **more: SHELL.display(*things, **more)}
-        | {n: type(n, (Shown,), {"mime": m}) for n, m in (("HTML", "text/html"), ("Markdown", "text/markdown"), ("SVG", "image/svg+xml"))},
+        | {
+            n: type(n, (Shown,), {"mime": m})
+            for n, m in (("HTML", "text/html"), ("Markdown", "text/markdown"), ("SVG", "image/svg+xml"))
+        },
         "IPython.core": {},
         "IPython.core.pylabtools": {"print_figure": lambda *given, base64=True, **more: print_figure(*given, **more)},
         "matplotlib_inline": {},
