@@ -15,9 +15,17 @@
   function load(live, names) {
     globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { live });
     document.head.append(
-      Object.assign(document.createElement("link"), { rel: "stylesheet", href: part("live/live.css") }),
+      Object.assign(document.createElement("link"), {
+        rel: "stylesheet",
+        href: part("live/live.css"),
+      }),
     );
-    for (const name of [...(ldpkit.base ? [] : ["base.js"]), ...names, "live/form.js", "live/page.js"])
+    for (const name of [
+      ...(ldpkit.base ? [] : ["base.js"]),
+      ...names,
+      "live/form.js",
+      "live/page.js",
+    ])
       document.head.append(
         Object.assign(document.createElement("script"), { src: part(name), async: false }),
       );

@@ -94,6 +94,7 @@ engine.kernels = (() => {
         view().setBigUint64(to + 8, BigInt.asUintN(64, product >> 64n), true);
       },
     };
+    /** @type {{ exports: any }} */
     const { exports } = await WebAssembly.instantiate(await WebAssembly.compile(wasm), {
       env: own,
     });

@@ -47,7 +47,8 @@
       }
       let [a, b, c, d, e, f, g, z] = h;
       for (let i = 0; i < 64; i++) {
-        const one = (z + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + k[i] + w[i]) | 0,
+        const one =
+            (z + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + k[i] + w[i]) | 0,
           two = ((turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
         [z, g, f, e, d, c, b, a] = [g, f, e, (d + one) | 0, c, b, a, (one + two) | 0];
       }
@@ -121,7 +122,12 @@
     const files = image.files.map(([root, path, data]) => [root, path, data ? data.length : -1]),
       head = new TextEncoder().encode(JSON.stringify({ stack: image.stack, files })),
       size = new Uint32Array([head.length]),
-      body = [size, head, ...image.files.flatMap(([, , data]) => (data ? [data] : [])), image.memory],
+      body = [
+        size,
+        head,
+        ...image.files.flatMap(([, , data]) => (data ? [data] : [])),
+        image.memory,
+      ],
       packed = new Blob(body).stream().pipeThrough(new CompressionStream("gzip"));
     const bytes = await new Response(packed).arrayBuffer();
     const headers = { "x-sum": await sum(bytes) };
@@ -177,7 +183,9 @@
   }, { once: true });`;
   /* It has no origin, so that it finds no cookie, no storage and no page, and a policy that forbids every connection. */
   async function walled(blob) {
-    const nonce = [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(36)).join(""),
+    const nonce = [...crypto.getRandomValues(new Uint8Array(16))]
+        .map((b) => b.toString(36))
+        .join(""),
       policy = `default-src 'none'; connect-src 'none'; worker-src blob:; script-src 'nonce-${nonce}' 'wasm-unsafe-eval' blob:`,
       frame = document.createElement("iframe");
     frame.setAttribute("sandbox", "allow-scripts");

@@ -50,7 +50,7 @@ globalThis.engine = (() => {
   /* The system calls. `roots` are [path, folder] pairs, `heard(fd, text)` gets what is written to standard output and error. */
   function wasi(roots, environment, heard) {
     let memory;
-    const open = [null, {}, {}, ...roots.map(([path, node]) => ({ node, path, at: 0 }))],
+    const open = [{}, {}, {}, ...roots.map(([path, node]) => ({ node, path, at: 0 }))],
       settings = environment.map((line) => text.encode(`${line}\0`)),
       given = [text.encode("python\0")];
     const view = () => new DataView(memory.buffer),
@@ -181,10 +181,10 @@ globalThis.engine = (() => {
       },
       fd_fdstat_get(fd, out) {
         const one = open[fd];
-        if (!one && fd !== 0) return BADF;
+        if (!one) return BADF;
         bytes(out, 24).fill(0);
-        view().setUint8(out, one?.node?.entries ? FOLDER : one?.node ? FILE : DEVICE);
-        view().setUint16(out + 2, one?.append ? APPEND : 0, true);
+        view().setUint8(out, one.node?.entries ? FOLDER : one.node ? FILE : DEVICE);
+        view().setUint16(out + 2, one.append ? APPEND : 0, true);
         for (const place of [8, 16]) big(out + place, 0x1fffffff); // every right
         return OK;
       },
@@ -193,7 +193,7 @@ globalThis.engine = (() => {
         open[fd].append = Boolean(flags & APPEND);
         return OK;
       },
-      fd_filestat_get: (fd, out) => (open[fd] || fd === 0 ? stated(open[fd]?.node, out) : BADF),
+      fd_filestat_get: (fd, out) => (open[fd] ? stated(open[fd].node, out) : BADF),
       fd_filestat_set_size(fd, size) {
         if (!open[fd]?.node?.data) return BADF;
         resize(open[fd].node, Number(size));
@@ -201,13 +201,11 @@ globalThis.engine = (() => {
       },
       fd_filestat_set_times: fine,
       fd_read: (fd, list, n, out) =>
-        fd === 0
-          ? (put(out, 0), OK)
-          : using(fd, out, (one) => {
-              const many = one.node ? read(one.node, one.at, list, n) : 0;
-              one.at += many;
-              return many;
-            }),
+        using(fd, out, (one) => {
+          const many = one.node ? read(one.node, one.at, list, n) : 0;
+          one.at += many;
+          return many;
+        }),
       fd_pread: (fd, list, n, from, out) =>
         using(fd, out, (one) => read(one.node, Number(from), list, n)),
       fd_write: (fd, list, n, out) =>

@@ -156,10 +156,8 @@ sys.path[:0] = ["/src", "/src/book", "/src/click"]`);
       await imported(parts, imports);
       if (keep) {
         const made = image();
-        postMessage({ type: "image", image: made }, [
-          made.memory,
-          ...new Set(made.files.flatMap(([, , data]) => (data ? [data.buffer] : []))),
-        ]);
+        const moved = made.files.flatMap(([, , data]) => (data ? [data.buffer] : []));
+        postMessage({ type: "image", image: made }, { transfer: [made.memory, ...moved] });
       }
     }
     tell("progress", { id: now, step: "libraries" });
@@ -169,13 +167,16 @@ sys.path[:0] = ["/src", "/src/book", "/src/click"]`);
     turn(`from ldpbook.engine.inside import shell\nshell.begin(${JSON.stringify(place)})`);
   }
 
-  onmessage = async ({ data }) => {
+  self.onmessage = async ({ data }) => {
     now = data.id;
     said = 0;
     errors = [];
     try {
       if (data.type === "open") await open(data);
-      else turn(`from ldpbook.engine.inside import shell\n_ = shell.SHELL.run_cell(${JSON.stringify(data.code)})`);
+      else
+        turn(
+          `from ldpbook.engine.inside import shell\n_ = shell.SHELL.run_cell(${JSON.stringify(data.code)})`,
+        );
       tell("done", { id: now });
     } catch (error) {
       tell("failed", {

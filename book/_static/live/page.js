@@ -17,9 +17,13 @@
   function harmless(html) {
     const { body } = new DOMParser().parseFromString(html, "text/html");
     for (const one of body.querySelectorAll("*")) {
-      if (one.matches("script, iframe, object, embed, link, meta, base, form, svg, math")) one.remove();
+      if (one.matches("script, iframe, object, embed, link, meta, base, form, svg, math"))
+        one.remove();
       for (const { name, value } of [...one.attributes])
-        if (/^(on|srcdoc|srcset)/i.test(name) || (/^(href|src|action|data)$/i.test(name) && !/^(#|data:image\/)/.test(value)))
+        if (
+          /^(on|srcdoc|srcset)/i.test(name) ||
+          (/^(href|src|action|data)$/i.test(name) && !/^(#|data:image\/)/.test(value))
+        )
           one.removeAttribute(name);
     }
     return [...body.childNodes];
@@ -591,7 +595,9 @@ _aside(${JSON.stringify(code)})`;
       given.delete("run");
       const { set, refused } = asked(this.page.parameters, given);
       if (here && release !== this.page.release)
-        refused.push(`the release: the link was made with ${release.slice(0, 20) || "an unknown one"}, this is ${this.page.release}.`);
+        refused.push(
+          `the release: the link was made with ${release.slice(0, 20) || "an unknown one"}, this is ${this.page.release}.`,
+        );
       for (const [name, value] of set)
         this.form.cell.set(withValue(this.form.cell.code, name, value));
       return [set.map((pair) => pair.join(" = ")), refused];
@@ -606,7 +612,9 @@ _aside(${JSON.stringify(code)})`;
           query.delete(p.name);
         else query.set(p.name, value);
       }
-      const rest = here ? `${location.search}#${query}` : `${query.size ? `?${query}` : ""}${location.hash}`;
+      const rest = here
+        ? `${location.search}#${query}`
+        : `${query.size ? `?${query}` : ""}${location.hash}`;
       history.replaceState(history.state, "", `${location.pathname}${rest}`);
     }
     ready(first = "") {
@@ -680,7 +688,8 @@ _aside(${JSON.stringify(code)})`;
       const gone = (performance.now() - began) / 1000,
         { done, count, all } = this.progress,
         known = all && this.expected;
-      this.gauge.value = this.share ?? (known ? Math.min(0.99, gone / this.expected) : done / count);
+      this.gauge.value =
+        this.share ?? (known ? Math.min(0.99, gone / this.expected) : done / count);
       this.clock.textContent = [
         this.share === undefined && `${done + 1} of ${count}`,
         `${Math.round(gone)} s${known ? ` of about ${duration(this.expected)}` : ""}`,
@@ -811,9 +820,16 @@ _aside(${JSON.stringify(code)})`;
         const note = document.querySelector("article .live-built-number")
           ? " Underlined numbers in the text belong to the run in the book."
           : "";
-        const again = here && !said && this.form ? [make("a", { href: location.href, class: "live-again" }, "A link to this run")] : [];
+        const again =
+          here && !said && this.form
+            ? [make("a", { href: location.href, class: "live-again" }, "A link to this run")]
+            : [];
         const same = here && !said ? ` ${SAME} ` : "";
-        this.say(took + (said ? `${said}.` : `${this.difference()}.${note}${same}`), "good", ...again);
+        this.say(
+          took + (said ? `${said}.` : `${this.difference()}.${note}${same}`),
+          "good",
+          ...again,
+        );
         this.state("done");
         this.idle();
       } catch (e) {

@@ -16,8 +16,11 @@
     waiting = new Map(); // id -> {show, done, refused}
     ended = "";
     kept; // the state after all imports, until it is stored
+    stopping = new AbortController();
     constructor(folder, onlost, onstep) {
-      Object.assign(this, { folder, onlost, onstep, stopping: new AbortController() });
+      this.folder = folder;
+      this.onlost = onlost;
+      this.onstep = onstep;
     }
     async start() {
       const { signal } = this.stopping,
@@ -33,7 +36,11 @@
       step("Asking for Python and ldpkit …", 0, "fetching");
       const [found, blob] = await Promise.all([
         parts(signal, (n, all) =>
-          step(`Fetching Python and ldpkit, once: ${MB(n)} of ${MB(all)} …`, (0.5 * n) / all, "fetching"),
+          step(
+            `Fetching Python and ldpkit, once: ${MB(n)} of ${MB(all)} …`,
+            (0.5 * n) / all,
+            "fetching",
+          ),
         ),
         script(signal),
       ]);
@@ -47,7 +54,12 @@
       this.worker = new Worker(URL.createObjectURL(blob), { name: "ldpkit" });
       this.worker.onerror = (e) => this.end(`Python could not be started: ${e.message}.`);
       this.worker.onmessage = ({ data }) => this.receive(data);
-      const opened = { type: "open", parts: files, image: old, keep: !old && Boolean(globalThis.caches) };
+      const opened = {
+        type: "open",
+        parts: files,
+        image: old,
+        keep: !old && Boolean(globalThis.caches),
+      };
       const good = await this.send(
         { ...opened, imports: IMPORTS, folder: this.folder },
         (kind, told) => kind === "progress" && step(...STEPS[told.step], "starting"),
@@ -70,7 +82,8 @@
       let failed = false,
         heard = performance.now();
       const watch = setInterval(() => {
-        if (performance.now() - heard > SILENT * 1000) this.end(`Stopped: nothing came for ${SILENT} s.`);
+        if (performance.now() - heard > SILENT * 1000)
+          this.end(`Stopped: nothing came for ${SILENT} s.`);
       }, 1000);
       this.shown = (kind, content) => {
         heard = performance.now();

@@ -29,6 +29,7 @@ KEPT = paths.BUILD / "engine"
 SERVED = KEPT / "site"
 HERE = Path(__file__).parent
 TABLE = HERE / "pages.csv"
+COMPILING = ("compile.py", "finish.py", "signatures.py", "signatures.json")
 UNUSED = ("PIL/.", "_pyrepl/", "bs4/", "curses/", "et_xmlfile", "formulaic/", "html5lib/", "idlelib/", "interface_meta/", "lxml/", "matplotlib/tests",
           "mpl_toolkits/axisartist", "mpmath/", "narwhals/tests", "networkx/", "openpyxl/", "profiling/", "pydoc_data/", "pypdf/", "regex/", "reportlab/",
           "soupsieve/", "statsmodels/", "sympy/", "tabulate", "toolz/", "turtle", "webencodings/", "wrapt/", "wsgiref/", "xlrd/", "xlsxwriter/",
@@ -94,7 +95,7 @@ def digest(*files: Path) -> str:
 
 def kernels(root: Path) -> Path:
     """Return the folder of the compiled kernels, which are compiled again when a source changed."""
-    sources = [*sorted((root / "ldpkit").rglob("*.py")), *sorted(HERE.glob("*.*")), root / "requirements.lock"]
+    sources = [*sorted((root / "ldpkit").rglob("*.py")), *(HERE / name for name in COMPILING), root / "requirements.lock"]
     folder = KEPT / f"kernels-{digest(*sources)}"
     if not (folder / "kernels.json").exists():
         for old in KEPT.glob("kernels-*"):
@@ -131,7 +132,7 @@ def prepare(root: Path = paths.ROOT) -> None:
     if os.environ.get("ENGINE") == "0":
         return
     SERVED.mkdir(parents=True)
-    release, sources = digest(root / "book" / "ldpbook" / "engine.txt", *sorted(HERE.glob("*.py"))), zipped(book(root))
+    release, sources = digest(root / "book" / "ldpbook" / "engine.txt", HERE / "finish.py", HERE / "parts.py"), zipped(book(root))
     parts = {
         "python.wasm": packed("python.wasm", release, lambda: python((WHEEL / "python.wasm").read_bytes())),
         "python315.zip": packed("python315.zip", release, lambda: zipped(library(WHEEL / "python-stdlib.zip"))),
