@@ -69,7 +69,7 @@
       run,
       " ",
       change,
-      ` ${size} MB once, kept in this browser, then about ${seconds} s. Python runs in your browser, takes 700 MB of memory, and sends nothing.`,
+      ` ${size} MB${globalThis.caches ? " once, kept in this browser" : ""}, then about ${seconds} s. Python runs in your browser, takes 700 MB of memory, and sends nothing.`,
     );
   }
   title.after(line);

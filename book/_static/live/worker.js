@@ -15,6 +15,7 @@
   class Kernel {
     waiting = new Map(); // id -> {show, done, refused}
     ended = "";
+    refuse; // ends the start in progress
     kept; // the state after all imports, until it is stored
     stopping = new AbortController();
     constructor(folder, onlost, onstep) {
@@ -27,7 +28,10 @@
         stopped = new Promise((_, refused) => {
           this.refuse = refused;
         });
-      return Promise.race([this.begin(signal), stopped]);
+      return Promise.race([this.begin(signal), stopped]).catch((e) => {
+        this.end(e.message);
+        throw e;
+      });
     }
     async begin(signal) {
       const step = (...told) => this.ended || this.onstep(...told);
@@ -115,7 +119,7 @@
       this.ended = why;
       this.stopping.abort();
       this.worker?.terminate();
-      this.refuse(new Error(why));
+      this.refuse?.(new Error(why));
       for (const { done } of this.waiting.values()) done(false);
       this.waiting.clear();
       this.onlost(why);
