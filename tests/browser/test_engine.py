@@ -90,7 +90,7 @@ def test_a_page_runs_after_a_click_and_again_from_the_image_and_shows_the_books_
     equal(table(page), of_the_book())
     page.wait_for_function(f"{IMAGE}.then(Boolean)", timeout=120_000)
     steps = []
-    page.expose_function("noted", steps.append)
+    page.expose_function("noted", lambda words: steps.append(words))
     page.reload()
     page.asked.clear()
     page.locator("[data-run-here]").click()
@@ -256,10 +256,12 @@ def test_a_link_fills_the_form_and_waits_and_hostile_values_are_refused(page, si
     assert (
         page.locator("#live-form [name=m]").input_value() == "7" and page.evaluate(STATE) == "idle"
     )
+    page.evaluate("sessionStorage.clear()")
     page.goto("about:blank")
     page.goto(f"{site}/{PAGE}.html#run=<b>0.1&m=__import__('os')&points=1e99&x=1&seed=2")
     page.wait_for_function(
-        "document.querySelector('#live-status')?.textContent.startsWith('Not taken')"
+        "document.querySelector('#live-status')?.textContent.startsWith('Not taken')",
+        timeout=100_000,
     )
     said = status(page)
     for words in ("m must be", "points must be", "x is no parameter", "<b>0.1"):

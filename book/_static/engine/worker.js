@@ -117,7 +117,7 @@ zipfile.ZipFile("/book.zip").extractall("/src")
 sys.path[:0] = ["/src", "/src/book", "/src/click"]`);
     roots[0][1].entries.delete("book.zip");
     tell("progress", { id: now, step: "python" });
-    turn(`import ${imports}`);
+    turn(`from ldpbook.engine.inside import serial\nserial.begin()\nimport ${imports}`);
   }
   /* The state after all imports: memory, the stack pointer, and every file but the library. */
   function image() {

@@ -6,7 +6,6 @@ A page imports little of IPython. Those names are made here, because the engine 
 import ast
 import base64
 import builtins
-import concurrent.futures
 import io
 import json
 import linecache
@@ -143,21 +142,6 @@ def said(error: BaseException) -> str:
     return f"{error}. {_LACKS}" if lacking else str(error)
 
 
-class Serial(concurrent.futures.Executor):
-    """What is submitted runs at once, because there are no threads."""
-
-    def __init__(self, *_: object, **__: object) -> None:
-        pass
-
-    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> concurrent.futures.Future[Any]:
-        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        try:
-            future.set_result(function(*given, **named))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-
 def print_figure(figure: Any, fmt: str = "png", bbox_inches: Any = "tight", base64_: bool = False, **more: Any) -> Any:
     """Return a figure as text, or as bytes."""
     out = io.BytesIO()
@@ -195,7 +179,6 @@ def begin(folder: str) -> None:
     pretend()
     sys.stdout, sys.stderr = Stream("stdout"), Stream("stderr")
     SHELL = Shell()
-    concurrent.futures.ThreadPoolExecutor = Serial  # type: ignore[misc,assignment]
     import matplotlib
     import tqdm
 
