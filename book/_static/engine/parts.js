@@ -116,7 +116,11 @@
 
   /* ---- the state after all imports ---- */
   const address = (name) => new URL(`image-${name}`, here);
-  async function keep(name, image) {
+  let keeping; // what is being stored
+  const keep = (name, image) => {
+    keeping = stored(name, image);
+  };
+  async function stored(name, image) {
     const kept = await store();
     if (!kept) return;
     const files = image.files.map(([root, path, data]) => [root, path, data ? data.length : -1]),
@@ -158,13 +162,16 @@
   }
   /* How many bytes this browser keeps of the engine, and how they are removed. */
   async function held() {
+    if (!(await globalThis.caches?.has(CACHE))) return 0;
     const kept = await store();
     let n = 0;
-    for (const key of kept ? await kept.keys() : [])
-      n += (await (await kept.match(key)).blob()).size;
+    for (const key of await kept.keys()) n += (await (await kept.match(key)).blob()).size;
     return n;
   }
-  const remove = () => globalThis.caches?.delete(CACHE);
+  async function remove() {
+    await keeping;
+    await globalThis.caches?.delete(CACHE);
+  }
 
   /* The worker's script: one classic script, because a frame of no origin can load no other. */
   const script = async (signal) => {
