@@ -42,6 +42,8 @@ PROGRAMS = {
     "fuzz": ("read files and addresses made by grammar and mutation", ["tests/helpers/fuzz.py"]),
     "coverage": ("test, and list the lines of ldpkit that no test reaches", ["tests/helpers/covered.py"]),
     "language": ("count the sentences that break a rule of how we write", ["tests/helpers/language.py"]),
+    "engine": ("run every page in Chromium as a reader would, and keep which of them run there (after make book)",
+               ["tests/helpers/engine_pages.py"]),
     "scripts": ("check the book's JavaScript: form, common mistakes, types (needs node and npm)", ["tests/helpers/javascript.py"]),
     "links": ("check the links that lead out of the book (needs the network)",
               ["-c", "from jupyter_book.cli.main import main; main()", "build", "--builder", "linkcheck", "--keep-going", "-q", "."]),
@@ -57,7 +59,11 @@ FILES = {
     "reference": ["_build/reference/venv/.ready", "_build/reference/ldp-audit/.ready"],
 }
 """Targets that make builds before a command runs, by command."""
-SETTINGS = {"variants": {"VARIANTS": "all"}, "chaos": {"PYTHONPATH": str(ROOT / "tests" / "system")}}
+SETTINGS = {
+    "variants": {"VARIANTS": "all"},
+    "chaos": {"PYTHONPATH": str(ROOT / "tests" / "system")},
+    "engine": {"PYTHONPATH": str(ROOT / "tests")},
+}
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ ENDED = "['done', 'failed'].includes(document.querySelector('[data-run-state]')?
 def measure(context, address):
     """How many seconds pass from the click to the end of a page, and what it says then if it failed."""
     page = context.new_page()
+    begun = time.monotonic()
     try:
         page.goto(address)
         begun = time.monotonic()
