@@ -22,7 +22,7 @@ from .types import Array, Rng
 
 __all__ = [
     "sequence", "generator", "derive", "first_state", "next_word", "next_uniform", "normals",
-    "laplace", "gaussian",
+    "laplace",
 ]  # fmt: skip
 
 
