@@ -21,7 +21,7 @@ TRIPLE = "wasm32-unknown-unknown"
 SETTINGS = {"NUMBA_OPT": "0", "NUMBA_LOOP_VECTORIZE": "0", "NUMBA_SLP_VECTORIZE": "0"}
 HOST = {"exp", "expm1", "log", "log10", "log1p", "log2", "pow", "sqrt", "NRT_Allocate", "NRT_Free", "NRT_MemInfo_alloc",
         "NRT_MemInfo_alloc_aligned", "NRT_MemInfo_new_varsize_dtor", "PyErr_SetString", "numba_attempt_nocopy_reshape", "numba_nextafter"}  # fmt: skip
-"""What ``book/_static/engine/kernels.js`` gives to kernels."""
+"""Functions that ``book/_static/engine/kernels.js`` gives to kernels."""
 
 
 def kind(word: signatures.Word, module: Any) -> Any:

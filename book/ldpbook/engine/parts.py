@@ -34,7 +34,7 @@ UNUSED = ("PIL/.", "_pyrepl/", "bs4/", "curses/", "et_xmlfile", "formulaic/", "h
           "mpl_toolkits/axisartist", "mpmath/", "narwhals/tests", "networkx/", "openpyxl/", "profiling/", "pydoc_data/", "pypdf/", "regex/", "reportlab/",
           "soupsieve/", "statsmodels/", "sympy/", "tabulate", "toolz/", "turtle", "webencodings/", "wrapt/", "wsgiref/", "xlrd/", "xlsxwriter/",
           "xmltodict", "tomli_w/", "patsy/", "pandas/tests", "ensurepip/", "lib2to3/", "tkinter/", "unittest/__main__")  # fmt: skip
-"""What no page imports."""
+"""Parts of the library that no page imports."""
 SOURCES = {".py", ".csv", ".json", ".ipynb", ".yml", ".npz", ".txt"}
 MEMORY = 1 << 30
 """Bytes that Python may have at most: a cell that asks for more gets a MemoryError."""

@@ -24,7 +24,7 @@ SCALARS: dict[str, Callable[[Any], Any]] = {
     "f8": lambda x: DOUBLE.unpack(WHOLE.pack(int(x)))[0],
     "b1": bool,
 }
-"""What makes a number of the worker's word for it."""
+"""Functions that read a number in the worker's words."""
 
 
 def ask(**message: object) -> Any:

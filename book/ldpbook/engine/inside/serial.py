@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Serial(concurrent.futures.Executor):
-    """What is submitted runs at once, because there are no threads."""
+    """An executor that runs each call at once, because there are no threads."""
 
     def __init__(self, *_: object, **__: object) -> None:
         pass
