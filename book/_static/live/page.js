@@ -53,6 +53,30 @@
     "Same code, same seeds: counts are the same as in the book, other values agree to 1e-12.";
   const badge = (words) => make("span", { id: "live-badge", class: "live-badge" }, words);
 
+  /* Mark the cells of tables that differ from those of the book; return in words how many, and how often a verdict changed. */
+  function compared(published, fresh) {
+    const rows = (place) =>
+        [...(place?.querySelectorAll(".text_html table") ?? [])].map((table) => [...table.rows]),
+      book = rows(published);
+    let all = 0,
+      other = 0,
+      verdicts = 0;
+    for (const [t, table] of rows(fresh).entries())
+      for (const [r, row] of table.entries())
+        for (const [c, cell] of [...row.cells].entries()) {
+          const was = book[t]?.[r]?.cells[c];
+          all++;
+          if (was?.textContent.trim() === cell.textContent.trim()) continue;
+          other++;
+          if (r && table[0].cells[c]?.textContent.trim() === "verdict") verdicts++;
+          cell.classList.add("live-moved");
+          cell.title = was ? `In the book: ${was.textContent.trim()}` : "Not in the book";
+        }
+    return book.length && all
+      ? `${other} of ${all} cells of its table differ${verdicts ? `, ${verdicts} of them verdicts on statements` : ""}`
+      : "";
+  }
+
   /* ---- outputs ---- */
   class Outputs {
     constructor(place, label, alt, twin) {
@@ -344,6 +368,8 @@
       this.here.style.minHeight = "";
       const empty = !this.here.querySelector(":scope > :not([hidden])");
       this.compare.hidden = !this.published && empty;
+      this.moved = good ? compared(this.published, this.here) : "";
+      if (this.moved) this.label.textContent += `. ${this.moved}.`;
       if (this.published && empty)
         this.here.append(make("p", {}, good ? "No output." : "Stopped."));
       this.set_state(good ? "ran" : "failed", good ? "✓ ran" : "✗ stopped");
@@ -364,6 +390,7 @@
         shell.user_ns.clear()
         shell.user_ns.update(kept)
 _aside(${JSON.stringify(code)})`;
+  const CHECKS = /^\s*assert /m;
   const python = (box) =>
     [...box.querySelectorAll(":scope > section > .highlight-python pre")]
       .map((pre) => pre.textContent)
@@ -372,6 +399,7 @@ _aside(${JSON.stringify(code)})`;
 
   class Aside extends Piece {
     editor; // of a scratch cell
+    checks; // whether the code checks an answer
     node;
     constructor(live, data, ...parts) {
       super(live, data);
@@ -391,13 +419,15 @@ _aside(${JSON.stringify(code)})`;
     }
     static scratch(live, exercise, number) {
       const source = python(exercise),
-        title = `the scratch cell of exercise ${number}`;
+        title = `the scratch cell of exercise ${number}`,
+        checks = CHECKS.test(source);
       const data = {
         index: exercise.id,
         number,
         source,
         title,
-        words: "▶ Run",
+        checks,
+        words: checks ? "✓ Check my answer" : "▶ Run",
         label: `Run ${title}`,
       };
       const made = new Aside(live, data);
@@ -405,7 +435,7 @@ _aside(${JSON.stringify(code)})`;
       made.node = make(
         "details",
         { class: "live-scratch" },
-        make("summary", {}, "Scratch cell: try it here"),
+        make("summary", {}, checks ? "Answer here, and check it" : "Scratch cell: try it here"),
         made.box,
       );
       made.box.prepend(made.editor);
@@ -429,7 +459,7 @@ _aside(${JSON.stringify(code)})`;
     start() {
       return this.live.run(
         () => [this],
-        `${this.title}${/^\s*assert /m.test(this.code) ? ": all its checks hold" : ""}`,
+        `${this.title}${CHECKS.test(this.code) ? ": all its checks hold" : ""}`,
       );
     }
     show() {
@@ -450,8 +480,9 @@ _aside(${JSON.stringify(code)})`;
     async run(kernel) {
       this.set_state("running", "running …");
       this.outputs.clear();
-      const good = await this.follow(kernel, ASIDE(this.code));
-      this.set_state(good ? "ran" : "failed", good ? "✓ ran" : "✗ stopped");
+      const good = await this.follow(kernel, ASIDE(this.code)),
+        said = this.checks ? ["✓ right", "✗ not yet"] : ["✓ ran", "✗ stopped"];
+      this.set_state(good ? "ran" : "failed", good ? said[0] : said[1]);
       return good;
     }
   }
@@ -528,6 +559,9 @@ _aside(${JSON.stringify(code)})`;
         const paper = own.source;
         for (const p of this.page.parameters) own.code = withValue(own.code, p.name, p.built);
         own.source = own.code; // what the book was built with
+        if (here && !new URLSearchParams(location.hash.slice(1)).has("run"))
+          for (const [name, value] of Object.entries(this.page.browser))
+            own.code = withValue(own.code, name, value); // less than the book took, so that nobody waits for minutes
         if (own.code !== paper) own.show_editor();
         this.form = new Form(this.page.parameters, own, this);
         const figure = document.querySelector(".cell.tag_first-figure"); // stays in sight above the sliders
@@ -797,6 +831,7 @@ _aside(${JSON.stringify(code)})`;
       try {
         await this.connected();
         const pieces = choose(),
+          failed = [],
           estimate = said ? "" : ` ${this.estimate()}`;
         this.progress = { done: 0, count: pieces.length, all: pieces.length === this.cells.length };
         for (const piece of pieces) {
@@ -804,6 +839,10 @@ _aside(${JSON.stringify(code)})`;
           this.bar_said = "";
           if (!(await piece.run(this.kernel))) {
             if (this.gone) throw new Error(this.gone);
+            if (here && !said) {
+              failed.push(piece); // the others may need nothing of it
+              continue;
+            }
             // who stops the server interrupts its kernels first: the socket will close, and then the page says so
             if (piece.interrupted)
               return this.stopped(
@@ -815,7 +854,14 @@ _aside(${JSON.stringify(code)})`;
           }
           this.progress.done += 1;
         }
-        const took = `Done in ${((performance.now() - began) / 1000).toFixed(1)} s: `;
+        const took = `Done in ${((performance.now() - began) / 1000).toFixed(1)} s: `,
+          moved = pieces.filter((c) => c.moved && !c.moved.startsWith("0 "));
+        if (failed.length)
+          return this.stopped(
+            failed[0],
+            `${failed.length} of ${pieces.length} cells failed: ${named(failed)}. The first is `,
+            `: ${failed[0].error} The other cells ran.`,
+          );
         if (!said) document.body.dataset.live = "ran";
         const note = document.querySelector("article .live-built-number")
           ? " Underlined numbers in the text belong to the run in the book."
@@ -824,10 +870,15 @@ _aside(${JSON.stringify(code)})`;
           here && !said && this.form
             ? [make("a", { href: location.href, class: "live-again" }, "A link to this run")]
             : [];
-        const same = here && !said ? ` ${SAME} ` : "";
+        const same = here && !said ? ` ${SAME} ` : "",
+          tables = moved.flatMap((c) => [
+            ", ",
+            make("a", { href: `#${c.place.id}`, title: c.moved }, c.title),
+          ]);
         this.say(
           took + (said ? `${said}.` : `${this.difference()}.${note}${same}`),
           "good",
+          ...(tables.length ? [" Tables with other values: ", ...tables.slice(1), ". "] : []),
           ...again,
         );
         this.state("done");

