@@ -62,7 +62,7 @@
     run.dataset.runHere = "";
     const change = element("button", {
       type: "button",
-      textContent: "Change its parameters",
+      textContent: "Change parameters or cells",
       onclick: () => begin(false),
     });
     line.append(

@@ -109,7 +109,8 @@ def site(project: execute.Project, *held: int) -> int:
         return done.returncode
     shutil.rmtree(project.build / "jupyter_execute", ignore_errors=True)  # the reader's copies of the files in `executed`
     if parts.SERVED.exists():
-        shutil.copytree(parts.SERVED, project.build / "html" / "_static" / "engine", dirs_exist_ok=True)
+        place = project.build / "html" / "_static" / "engine"
+        shutil.copytree(parts.SERVED, place, copy_function=parts.linked, dirs_exist_ok=True)
     (project.build / "html" / "sbom.cdx.json").write_text(json.dumps(dependencies.document(project.root), indent=1))
     print(f"built     the site in {time.perf_counter() - start:.1f} s", flush=True)
     stamp.write_text(json.dumps(state(project, sources)))

@@ -1,5 +1,6 @@
 """How the engine of the published book is made: kernels compiled ahead of time, one module of an object, and Python's file."""
 
+import gzip
 import json
 import os
 import struct
@@ -8,7 +9,7 @@ import sys
 
 import pytest
 
-from ldpbook import paths
+from ldpbook import execute, parameters, paths
 from ldpbook.engine import compile, finish, parts, signatures
 
 FEW = ("ldpkit.beyond.hadamard.words", "ldpkit.rng.laplace", "ldpkit.reports.base.ones")
@@ -132,6 +133,42 @@ def test_python_gets_a_limit_of_memory_and_shows_its_stack_pointer():
     assert found[7].endswith(finish.sized(b"g0") + b"\3\0") and found[7][0] == 2
     with pytest.raises(ValueError, match="cannot be kept"):
         parts.python(python(globals_=b"\3" + b"\x7f\1\x41\0\x0b" * 3))
+
+
+def test_a_page_gets_smaller_values_for_browsers_and_none_without_the_engine(monkeypatch, tmp_path):
+    """For every page, of the scale smoke and of that for browsers: nothing is larger than in the notebook."""
+    monkeypatch.setattr(parts, "SERVED", tmp_path)
+    found = {}
+    for page in execute.Project(paths.ROOT).notebooks():
+        notebook = json.loads((paths.ROOT / f"{page}.ipynb").read_text())
+        known = parameters.of(notebook)
+        found[page] = parts.smaller(page, known, {})
+        for name, value in found[page].items():
+            given, own = map(parameters.evaluate, (value, known[name].literal))
+            fewer = given < own if isinstance(given, (int, float)) else len(given) <= len(own)
+            assert fewer, (page, name)
+        assert parts.smaller(page, known, found[page]) == {
+            name: value for name, value in found[page].items() if value[0] == "["
+        }
+    assert found["book/ldp_auditor/fig4"]["delta"] == "[0, 1e-05]"
+    monkeypatch.setattr(parts, "SERVED", tmp_path / "none")
+    assert parts.smaller("book/ldp_auditor/fig4", {}, {}) == {}
+    assert "without the engine" in parts.offer("rad/fig1")["data-engine-lacks"]
+
+
+def test_a_part_is_kept_until_its_source_changes_or_it_is_damaged(monkeypatch, tmp_path):
+    monkeypatch.setattr(parts, "KEPT", tmp_path)
+    calls = []
+
+    def packed(source):
+        return parts.packed("x", source, lambda: calls.append(source) or source.encode())[0]
+
+    first = packed("one")
+    assert packed("one") == first and calls == ["one"]
+    first.write_bytes(b"damaged")
+    assert gzip.decompress(packed("one").read_bytes()) == b"one" and calls == ["one"] * 2
+    assert gzip.decompress(packed("two").read_bytes()) == b"two"
+    assert len([*tmp_path.iterdir()]) == 1
 
 
 def test_the_list_of_pages_names_every_notebook_and_why_one_does_not_run():

@@ -1,6 +1,8 @@
 """Pages that run themselves on a plain host, without a server of ours: what they fetch and when, what they show, and what stops
 them."""
 
+import gzip
+import hashlib
 import importlib
 import io
 import json
@@ -17,6 +19,7 @@ from ldpbook.engine import signatures
 
 PAGE = "book/rad/fig1"
 STATE = "document.querySelector('[data-run-state]').dataset.runState"
+KERNELS = next((HTML / "_static/engine").glob("kernels.wasm.*")).name
 OWN = "document.querySelector('[data-own-python]').closest('section').dataset.runState"
 NAMES = [row["file"] for row in json.loads((HTML / "_static/engine/parts.json").read_text())]
 IMAGE = "caches.open('ldpkit-engine').then(c => c.keys()).then(k => k.map(r => r.url).find(u => u.includes('image-')) ?? '')"
@@ -60,6 +63,15 @@ def of_the_book(name=PAGE):
     )
 
 
+def release():
+    return json.loads((HTML / "_live" / f"{PAGE}.json").read_text())["release"]
+
+
+def moved(page):
+    """What the first figure says of the points of the run."""
+    return page.locator("[data-run-moved]").first.text_content()
+
+
 def equal(found, wanted):
     pd.testing.assert_frame_equal(found, wanted, rtol=1e-9, atol=1e-12)
 
@@ -89,6 +101,7 @@ def test_a_page_runs_after_a_click_and_again_from_the_image_and_shows_the_books_
     assert ended(page) == "done", status(page)
     assert "#run=" in page.get_by_text("A link to this run").get_attribute("href") or page.url
     equal(table(page), of_the_book())
+    assert re.search(r"\b0 of \d+ exact values changed", moved(page)), moved(page)
     page.wait_for_function(f"{IMAGE}.then(Boolean)", timeout=120_000)
     steps = []
     page.expose_function("noted", lambda words: steps.append(words))
@@ -111,10 +124,12 @@ def test_a_page_runs_after_a_click_and_again_from_the_image_and_shows_the_books_
             await cache.put(url, new Response(bytes, {{headers: old.headers}}));
         }}"""
     )
+    page.goto(f"{site}/{PAGE}.html#run={release()}&m=7")
     page.reload()
-    page.locator("[data-run-here]").click()
+    page.locator("#live-run-all").click()
     assert ended(page) == "done", status(page)
-    equal(table(page), of_the_book())
+    assert not table(page).equals(of_the_book()) and "m = 7" in status(page)
+    assert re.search(r"[1-9]\d* of \d+ exact values changed", moved(page)), moved(page)
     page.locator("#live-remove").click()
     page.locator("#live-remove").wait_for(state="hidden")
     assert page.evaluate("caches.keys()") == []
@@ -210,6 +225,16 @@ def test_a_cell_that_fails_asks_for_too_much_or_prints_html_harms_nothing(engine
         engine.evaluate("window.bad ?? 0") == 0
         and cell.locator(".text_html script, .text_html iframe").count() == 0
     )
+    box.fill("raise ValueError('here')")
+    engine.locator("#live-run-all").click()
+    assert ended(engine) == "failed" and "cells failed: cell" in status(engine)
+    assert "ValueError: here" in status(engine) and "The other cells ran" in status(engine)
+    endless = engine.evaluate("""() => {
+        const run = say("while True: pass");
+        setTimeout(() => kernel.interrupt(), 3000);
+        return run;
+    }""")
+    assert endless == [False, ""]
 
 
 @pytest.mark.parametrize(
@@ -250,8 +275,7 @@ def test_a_run_is_cancelled_in_each_state_and_the_next_one_works(page, site, whe
 def test_a_link_fills_the_form_and_waits_and_hostile_values_are_refused(page, site):
     page.asked = []
     page.on("request", lambda request: page.asked.append(request.url))
-    release = json.loads((HTML / "_live" / f"{PAGE}.json").read_text())["release"]
-    page.goto(f"{site}/{PAGE}.html#run={release}&m=7")
+    page.goto(f"{site}/{PAGE}.html#run={release()}&m=7")
     page.wait_for_function(
         "document.querySelector('#live-status')?.textContent.startsWith('Ready')"
     )
@@ -270,6 +294,51 @@ def test_a_link_fills_the_form_and_waits_and_hostile_values_are_refused(page, si
         assert words in said
     assert page.locator("#live-form [name=m]").input_value() == "11"
     assert not any(name in url for url in page.asked for name in NAMES)
+
+
+def test_two_tabs_at_once_one_of_which_leaves_and_a_full_disk(browser, site):
+    """The browser keeps nothing, and both tabs fetch the parts; one that left starts again."""
+    context = browser.new_context()
+    first, second = context.new_page(), context.new_page()
+    for page in (first, second):
+        quota = {"origin": site, "quotaSize": 1_000_000}
+        context.new_cdp_session(page).send("Storage.overrideQuotaForOrigin", quota)
+        started(page, f"{site}/{PAGE}.html")
+    first.goto("about:blank")
+    first.go_back()
+    first.locator("[data-run-here]").wait_for()
+    assert ended(second) == "done", status(second)
+    equal(table(second), of_the_book())
+    kept = second.evaluate(
+        "caches.open('ldpkit-engine').then(c => c.keys()).then(k => k.map(r => r.url))"
+    )
+    assert not any(NAMES[0] in url for url in kept)
+    second.close()
+    first.locator("[data-run-here]").click()
+    assert ended(first) == "done", status(first)
+    context.close()
+
+
+def test_a_lesson_checks_an_answer_and_runs_an_edited_cell(page, site):
+    page.goto(f"{site}/book/course/coins.html")
+    page.get_by_role("button", name="Change parameters or cells").click()
+    answer = page.locator("details.live-scratch").first
+    answer.locator("summary").click()
+    box, check = answer.locator("textarea"), answer.get_by_role("button", name="Run the scratch")
+    assert check.inner_text() == "✓ Check my answer"
+    check.click()
+    answer.get_by_text("✗ not yet").wait_for(timeout=280_000)
+    given = box.input_value().replace("told = ...", "told = 5 / 6")
+    box.fill(given.replace("epsilon = ...", "epsilon = np.log(5)"))
+    check.click()
+    answer.get_by_text("✓ right").wait_for(timeout=100_000)
+    assert page.errors == [] and page.outside == []
+
+
+def test_the_kernels_have_the_pinned_bytes():
+    total = hashlib.sha256(gzip.decompress((HTML / "_static/engine" / KERNELS).read_bytes()))
+    pins = json.loads(signatures.PINS.read_text())
+    assert pins.get(signatures.machine()) == total.hexdigest(), "python -m ldpbook signatures"
 
 
 SPY = """def client(value):

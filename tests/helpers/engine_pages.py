@@ -29,6 +29,8 @@ def measure(context, address):
         good = (
             page.evaluate("document.querySelector('[data-run-state]').dataset.runState") == "done"
         )
+        for text in page.locator(".live-stderr").all_text_contents():
+            print("   ", *(line for line in text.splitlines() if "interpreted" in line), sep="\n")
         return time.monotonic() - begun, "" if good else said
     except Exception as error:
         return time.monotonic() - begun, str(error).splitlines()[0]

@@ -105,16 +105,27 @@ def kernels(root: Path) -> Path:
     return folder
 
 
-def packed(name: str, source: str, make: Callable[[], bytes]) -> bytes:
-    """Return a compressed part; one of the same source is not made again."""
-    kept = KEPT / f"{name}.{source}.gz"
-    if not kept.exists():
-        for old in KEPT.glob(f"{name}.*.gz"):
-            old.unlink()
-        data = gzip.compress(make(), 9, mtime=0)
-        kept.with_suffix(".tmp").write_bytes(data)
-        kept.with_suffix(".tmp").replace(kept)
-    return kept.read_bytes()
+def packed(name: str, source: str, make: Callable[[], bytes]) -> tuple[Path, str]:
+    """Return the file of a compressed part and its check sum; one of the same source that is not damaged is not made again."""
+    for kept in KEPT.glob(f"{name}.{source}.*.gz"):
+        total = hashlib.sha256(kept.read_bytes()).hexdigest()
+        if kept.name == f"{name}.{source}.{total}.gz":
+            return kept, total
+    for old in KEPT.glob(f"{name}.*.gz"):
+        old.unlink()
+    data = gzip.compress(make(), 9, mtime=0)
+    total = hashlib.sha256(data).hexdigest()
+    kept = KEPT / f"{name}.{source}.{total}.gz"
+    kept.with_suffix(".tmp").write_bytes(data)
+    return kept.with_suffix(".tmp").replace(kept), total
+
+
+def linked(source: str | Path, target: str | Path) -> None:
+    """Give a file a second name, or copy it where that is not possible: the parts are large."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def pages() -> list[dict[str, Any]]:
@@ -133,7 +144,7 @@ def smaller(page: str, known: dict[str, parameters.Parameter], built: dict[str, 
     return {
         name: parameters.literal(value)
         for name, value in values.items()
-        if not isinstance(value, int) or value < parameters.evaluate(built.get(name, known[name].literal))
+        if not isinstance(value, (int, float)) or value < parameters.evaluate(built.get(name, known[name].literal))
     }
 
 
@@ -147,16 +158,17 @@ def prepare(root: Path = paths.ROOT) -> None:
         return
     SERVED.mkdir(parents=True)
     release, sources = digest(root / "book" / "ldpbook" / "engine.txt", HERE / "finish.py", HERE / "parts.py"), zipped(book(root))
-    parts = {
-        "python.wasm": packed("python.wasm", release, lambda: python((WHEEL / "python.wasm").read_bytes())),
-        "python315.zip": packed("python315.zip", release, lambda: zipped(library(WHEEL / "python-stdlib.zip"))),
-        "book.zip": gzip.compress(sources, 9, mtime=0),
-    } | {path.name: gzip.compress(path.read_bytes(), 9, mtime=0) for path in sorted(kernels(root).iterdir())}
+    made: dict[str, tuple[str, Callable[[], bytes]]] = {
+        "python.wasm": (release, lambda: python((WHEEL / "python.wasm").read_bytes())),
+        "python315.zip": (release, lambda: zipped(library(WHEEL / "python-stdlib.zip"))),
+        "book.zip": (hashlib.sha256(sources).hexdigest()[:16], lambda: sources),
+    }
+    made |= {path.name: (digest(path), path.read_bytes) for path in sorted(kernels(root).iterdir())}
     rows = []
-    for name, data in parts.items():
-        total = hashlib.sha256(data).hexdigest()
-        rows.append({"name": name, "file": f"{name}.{total[:12]}.part", "size": len(data), "sha256": total})
-        (SERVED / str(rows[-1]["file"])).write_bytes(data)
+    for name, (source, make) in made.items():
+        kept, total = packed(name, source, make)
+        rows.append({"name": name, "file": f"{name}.{total[:12]}.part", "size": kept.stat().st_size, "sha256": total})
+        linked(kept, SERVED / str(rows[-1]["file"]))
     (SERVED / "parts.json").write_text(json.dumps(rows, indent=1))
     (SERVED / "pages.json").write_text(json.dumps(pages(), indent=1))
     shutil.copytree(WHEEL / "LICENSES", SERVED / "LICENSES", ignore=shutil.ignore_patterns("*.whl"))

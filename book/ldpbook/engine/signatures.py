@@ -5,9 +5,11 @@ the signatures from there. After a build of the book the list holds those of all
 """
 
 import gc
+import hashlib
 import importlib
 import json
 import pkgutil
+import platform
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ from ldpkit import jit
 from .. import paths
 
 LIST = Path(__file__).with_name("signatures.json")
+PINS = Path(__file__).with_name("kernels.json")
+"""Check sums of the compiled kernels, by `machine`: every build gives the same bytes."""
 FOLDERS = ("book/rad", "tests/ldpkit", "tests")
 """Where modules with kernels of their own and the golden audits are."""
 OWN = ("simulated",)
@@ -62,9 +66,18 @@ def known(kernel: Any) -> list[Any]:
     return [key[0] for key in cache._cache_file._load_index()] if hasattr(cache, "_cache_file") else []
 
 
+def machine() -> str:
+    """Return on what the bytes of compiled kernels depend, beside the lock: the Python that reads them, and the processor."""
+    return f"{'.'.join(platform.python_version_tuple()[:2])} {platform.machine()}"
+
+
 @click.command()
 def main() -> None:
-    """Write for which types of arguments kernels are called by the golden audits and by the pages that were executed."""
+    """Write for which types of arguments kernels are called by the golden audits and by the pages that were executed, and the check
+    sum of the kernels that are compiled for them.
+    """
+    from . import parts
+
     found = kernels()
     for case in importlib.import_module("test_golden").CASES.values():
         case()
@@ -72,4 +85,6 @@ def main() -> None:
         json.dumps([name, [word(kind) for kind in signature]]) for name, kernel in found.items() for signature in known(kernel)
     }
     LIST.write_text("[\n" + ",\n".join(sorted(rows)) + "\n]\n")
+    total = hashlib.sha256((parts.kernels(paths.ROOT) / "kernels.wasm").read_bytes()).hexdigest()
+    PINS.write_text(json.dumps(json.loads(PINS.read_text()) | {machine(): total}, indent=1) + "\n")
     print(f"{len(rows)} signatures of {len({json.loads(row)[0] for row in rows})} kernels")

@@ -6,6 +6,7 @@ The keys of the table are those of `ldpbook.engine.compile`: a kernel's name and
 import functools
 import json
 import struct
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -85,6 +86,8 @@ def substitute(function: Callable[..., Any]) -> Callable[..., Any]:
         wide = [x.astype(np.int64) if isinstance(x, np.ndarray) and x.dtype == np.int32 else x for x in given]
         key = name + json.dumps([word(x) for x in wide])
         if key not in TABLE:
+            if key not in MISSED:
+                print(f"{key} was not compiled for browsers and is interpreted, which is slow.", file=sys.stderr)
             MISSED.add(key)
             return plain(*given)
         row = TABLE[key]
