@@ -324,7 +324,7 @@ def test_a_lesson_checks_an_answer_and_runs_an_edited_cell(page, site):
     page.get_by_role("button", name="Change parameters or cells").click()
     answer = page.locator("details.live-scratch").first
     answer.locator("summary").click()
-    box, check = answer.locator("textarea"), answer.get_by_role("button", name="Run the scratch")
+    box, check = answer.locator("textarea"), answer.get_by_role("button", name="Check my answer")
     assert check.inner_text() == "✓ Check my answer"
     check.click()
     answer.get_by_text("✗ not yet").wait_for(timeout=280_000)

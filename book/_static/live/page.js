@@ -428,7 +428,7 @@ _aside(${JSON.stringify(code)})`;
         title,
         checks,
         words: checks ? "✓ Check my answer" : "▶ Run",
-        label: `Run ${title}`,
+        label: checks ? `Check my answer in ${title}` : `Run ${title}`,
       };
       const made = new Aside(live, data);
       made.editor = made.area(`Code of ${title}`);
@@ -826,6 +826,7 @@ _aside(${JSON.stringify(code)})`;
     async run(choose, said = "") {
       if (this.busy || (!said && this.form && !this.form.valid())) return;
       this.start();
+      this.state(this.kernel ? "running" : here ? "fetching" : "starting");
       this.gone = "";
       const began = performance.now();
       try {
