@@ -106,8 +106,13 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, plain: Any = np.rep
     return plain(a, np.asarray(repeats).astype(np.intp), axis)
 
 
+def choose(a: Any, choices: Any, *more: Any, plain: Any = np.choose, **named: Any) -> Any:
+    """Choose elements as numpy does, which refuses indices of 64 bits there, too."""
+    return plain(np.asarray(a).astype(np.intp), choices, *more, **named)
+
+
 def begin() -> None:
     """Use the kernels of the worker from now on."""
-    np.repeat = repeat  # type: ignore[assignment]
+    np.repeat, np.choose = repeat, choose  # type: ignore[assignment]
     TABLE.update(ask(kind="kernels"))
     jit.substitute = substitute
