@@ -132,7 +132,7 @@ class Shell:
 
 def said(error: BaseException) -> str:
     """Return the message of an error, and what follows from it here."""
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or "array is too big" in str(error):  # numpy's, beyond 32 bits
         return _MEMORY
     lacking = (
         isinstance(error, ModuleNotFoundError)
