@@ -155,8 +155,9 @@ def built_with(notebook: execute.Json) -> dict[str, str]:
 
 
 def live_data(page: str, notebook: execute.Json, seconds: float | None = None) -> execute.Json:
-    """Return the data of the live page's script: every code cell (also hidden ones), the parameters, the time of a run, and values
-    with which the page takes less time in a browser.
+    """Return the data of the live page's script: every code cell (also hidden ones), the parameters, and the time of a run.
+
+    The values in ``browser`` are those with which the page takes less time in a browser.
     """
     cells = [
         {"index": i, "source": "".join(c["source"]), "parameters": parameters.TAG in c["metadata"].get("tags", [])}

@@ -1,8 +1,8 @@
 """Make a module that a browser can start from one relocatable object of WebAssembly, as LLVM writes it.
 
 A single object keeps its own indices, and in position-independent code an address is an offset from an imported base. Therefore code
-stays as it is. What is left to do: name the functions to be called, place data and table behind the imported bases, and list the
-addresses that stand inside data, because they are only known in the browser.
+stays as it is. The functions to be called get names. Data and table are placed behind the imported bases. Addresses that stand inside
+data are listed, because they are only known in the browser.
 """
 
 from typing import NamedTuple

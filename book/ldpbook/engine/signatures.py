@@ -67,14 +67,15 @@ def known(kernel: Any) -> list[Any]:
 
 
 def machine() -> str:
-    """Return on what the bytes of compiled kernels depend, beside the lock: the Python that reads them, and the processor."""
+    """Return the Python and the processor, on which the bytes of compiled kernels depend."""
     return f"{'.'.join(platform.python_version_tuple()[:2])} {platform.machine()}"
 
 
 @click.command()
 def main() -> None:
-    """Write for which types of arguments kernels are called by the golden audits and by the pages that were executed, and the check
-    sum of the kernels that are compiled for them.
+    """Write for which types of arguments kernels are called by the golden audits and by the pages that were executed.
+
+    The check sum of the kernels that are compiled for them is written, too.
     """
     from . import parts
 
