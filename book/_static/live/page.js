@@ -176,6 +176,7 @@
   class Piece {
     index; // of a cell its place on the page, of a scratch cell or a solution its name
     number; // of the exercise
+    checks; // whether the code checks an answer
     source; // the code as it is in the book
     title;
     outputs;
@@ -399,7 +400,6 @@ _aside(${JSON.stringify(code)})`;
 
   class Aside extends Piece {
     editor; // of a scratch cell
-    checks; // whether the code checks an answer
     node;
     constructor(live, data, ...parts) {
       super(live, data);
