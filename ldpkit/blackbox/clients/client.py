@@ -219,7 +219,8 @@ class Client(Mechanism):
         return given | {"client": _source(function)}
 
     def _single_report(self, value: Input) -> Reports:
-        report = self.function(value)
+        lines = self.report == "any" and isinstance(self.function, Program)
+        report = (self.function.line if lines else self.function)(value)
         count_begun()
         # read before the next call, which may use the same memory
         return self._checked_reports([report])[0] if self.report == "any" else report

@@ -18,7 +18,6 @@ predict their input. `Wealth` is the wealth process of all bets. The bets are va
 column depends on its own report alone.
 """
 
-import functools
 import itertools
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any
@@ -30,24 +29,13 @@ from ...auditors.base import PairAudit
 from ...auditors.result import AuditResult, Row
 from ...mechanisms import Mechanism
 from ..clients import Client
-from ..curve import Curve, approx, gdp
+from ..curve import Curve
+from .causes import SECONDS
 from .columns import read
-from .counts import Counts
 from .events import Accepted, Declared, Entry, Event, Source
 from .loop import Run
-from .portfolio import DELTAS
-from .scores import Scores
-from .screen import Screen, block_end
 
-# fmt: off
-__all__ = [
-    "SequentialAudit", "Declared", "Event", "Counts", "Entry", "Scores",
-    "Screen", "block_end", "read"
-]
-# fmt: on
-
-STEPS = 40
-"""Number of values of mu up to the claimed one; as many follow above."""
+__all__ = ["Declared", "Entry", "Event", "SequentialAudit", "read"]
 
 MOST = 32
 """Inputs that an attack which learns compares at most if the user names none."""
@@ -95,6 +83,8 @@ class SequentialAudit(PairAudit):
     max_time : float, optional
         Seconds after which to stop. The clock starts when all kernels are compiled. An audit that
         could not yet have refuted a client in the clear goes on, for twice as long at most.
+    explain : float
+        Seconds in which the cause of a refutation is looked for; 0 for none.
     """
 
     _: KW_ONLY
@@ -104,6 +94,7 @@ class SequentialAudit(PairAudit):
     independent: Annotated[bool | None, checks.flag] = None
     within: Annotated[float | None, checks.rule(checks.real, 0)] = None
     max_time: Annotated[float | None, checks.rule(checks.real, 0)] = None
+    explain: Annotated[float, checks.rule(checks.real, 0)] = SECONDS
     learning: bool = field(init=False, repr=False, compare=False)
     tracks: tuple[tuple[Event, int, int], ...] = field(init=False, repr=False, compare=False)
 
@@ -168,22 +159,6 @@ class SequentialAudit(PairAudit):
         own: Any = self.mechanism.epsilon, self.delta
         return self.curve.implied if self.curve else own
 
-    @functools.cached_property
-    def curves(self) -> list[Curve]:
-        """The curves to bet against, if the claim is one.
-
-        If the claim is that of `ldpkit.blackbox.curve.gdp`, they are a grid of mu in ascending
-        order. Any other claim is bet against alone. If there is a `band`, a claim that nothing
-        refutes ends this part. The claims with each epsilon of the band and all of `DELTAS` follow.
-        """
-        curve: Any = self.curve
-        family = [curve]
-        if curve.kind == "gdp":
-            family = [gdp(curve.parameters["mu"] * i / STEPS) for i in range(1, 2 * STEPS + 1)]
-            family[STEPS - 1] = curve
-        more = [approx(e, d) for e in (() if self.band is None else self.band) for d in DELTAS]
-        return [*family, *[approx(0, DELTAS[-1])][: len(more)], *more]
-
     @property
     def called(self) -> list[str]:
         """Names of the attacks, and the words of the events."""
@@ -207,4 +182,5 @@ class SequentialAudit(PairAudit):
         """
         run = self.start(seed)
         run.go()
+        run.explain()
         return [run.result]
