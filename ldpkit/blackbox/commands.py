@@ -133,6 +133,7 @@ def sure(words: Row, as_json: bool, strict: bool, begun: Run | None = None) -> i
             with contextlib.suppress(OSError):  # at the end an error is told
                 replace(save, _state(words, run))
             kept = time.monotonic()
+    run.explain()
     result = run.result
     status = conclude([result], as_json, strict)
     show(result, words, "--until-sure", run=run)

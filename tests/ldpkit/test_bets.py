@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import scipy
-from entry_clients import CLEAR, CORRECT, answer, rarely, shares
+from entry_clients import CLEAR, CORRECT, FINITE, answer, rarely, shares
 
 from ldpkit import Client
 from ldpkit.blackbox import curve
@@ -71,10 +71,10 @@ def test_the_mean_of_every_factor_is_at_most_one():
         epsilon, delta = rng.choice([0, 0.1, 1, 3]), rng.choice([0, 1e-3, 0.05, 0.3])
         hist = rng.integers(0, rng.choice([3, 20, 400]), (cells, k)).astype(float)
         hist *= rng.random((cells, k)) < 0.8
-        logs = np.zeros((cells, k))
-        stakes(hist, math.exp(epsilon), delta, CAUTION * (trial % 3 > 0), False, logs)
+        logs, line = np.zeros((cells, k, 1)), (np.exp([epsilon]), np.array([delta]))
+        stakes(hist, *line, CAUTION * (trial % 3 > 0), False, logs)
         if logs.any():
-            found.append(largest_mean(np.exp(logs), epsilon, delta))
+            found.append(largest_mean(np.exp(logs[..., 0]), epsilon, delta))
     assert len(found) > 100 and max(found) <= 1 + 1e-9  # what the programmes resolve
     assert np.median(found) > 0.999
 
@@ -82,9 +82,9 @@ def test_the_mean_of_every_factor_is_at_most_one():
 def test_stakes_of_known_rates_win_as_fast_as_any_bet_can():
     """On one event, against one direction of the claim; a coarse search of a loses 4 % at most."""
     for p, q, epsilon in ((0.5, 0.119, 1.0), (0.6, 0.1, 1.0), (0.1, 0.01, 1.0), (0.35, 0.05, 1.0)):
-        hist, logs = np.array([[1 - p, 1 - q], [p, q]]), np.zeros((2, 2))
-        stakes(hist, math.exp(epsilon), 0.0, 0.0, False, logs)
-        assert (hist * logs).sum() >= 0.96 * joint_growth(p, q, epsilon)
+        hist, logs = np.array([[1 - p, 1 - q], [p, q]]), np.zeros((2, 2, 1))
+        stakes(hist, np.exp([epsilon]), np.zeros(1), 0.0, False, logs)
+        assert (hist * logs[..., 0]).sum() >= 0.96 * joint_growth(p, q, epsilon)
 
 
 def test_a_report_changes_no_earlier_bet_and_no_bet_of_its_own():
@@ -163,7 +163,7 @@ def test_a_correct_client_keeps_its_claim(name):
 # --- what is found --------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", CLEAR)
 def test_an_input_in_the_clear_is_refuted_soon(name):
-    result = learned(CLEAR[name], 60)
+    result = learned(CLEAR[name], 100 if name in FINITE else 60)
     assert result.violated and result.counts.get("tp", 1) > result.counts.get("fp", 0)
 
 

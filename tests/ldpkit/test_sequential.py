@@ -107,23 +107,32 @@ def test_an_audit_goes_on_after_a_violation_and_raises_the_bound():
 
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_a_bound_is_wrong_as_rarely_as_promised(delta):
-    """An event on the edge of the claim, whose rates the audit does not know: 300 audits of 1,000
-    reports of each input with alpha = .05, watched all the time. The bound exceeds the truth as
-    often as a binomial count with that rate allows at `P_MIN`; and not hardly ever."""
-    q, runs = 0.2, 300
-    claim = 0.5 if delta else 1.0
+    """An event on the edge of the claim, of which the audit is told other rates, so that it bets
+    all the time: 300 audits of 1,000 reports of each input with alpha = .05. The claim is refuted
+    as often as a binomial count with that rate allows at `P_MIN`; and not hardly ever."""
+    claim, q, runs = (0.5 if delta else 1.0), 0.2, 300
     rates = math.exp(claim) * q + delta, q
-    event = Declared(lambda reports: np.asarray(reports) == 1, "the report is 1")
+    told = Declared(lambda reports: np.asarray(reports) == 1, "the report is 1", (0.65, 0.15))
 
     def flip(values, rng):
         return (rng.random(len(values)) < np.where(values == 0, *rates)).astype(int)
 
     asked = Client(flip, 2, "value", claim, delta)
-    audit = SequentialAudit(asked, event, trials=1000, alpha=0.05)
+    audit = SequentialAudit(asked, told, trials=1000, alpha=0.05)
     found = [audit.run(seed)[0] for seed in range(runs)]
     wrong = sum(result.violated for result in found)
     assert stats.binom.sf(wrong - 1, runs, 0.05) > P_MIN
     assert wrong > 2 and all(result.violated == (result.lower >= claim) for result in found)
+
+
+def test_a_bound_ends_at_the_first_claim_that_is_not_refuted():
+    """A larger claim may be refuted by chance; there are many of them, but one level."""
+    run = SequentialAudit(leaking(), "tight", trials=1000).start()
+    most = np.full(run.claims.values.size, run.goal)
+    most[[3, run.claims.at]] = -1.0
+    assert run.lower(most) == run.claims.values[2]
+    run.main.wealth.best = math.inf  # the claim itself is refuted, which implies all below it
+    assert run.lower(most) == run.claims.values[-1]
 
 
 def test_declared_rates_are_as_fast_as_they_can_be():

@@ -9,7 +9,7 @@ from ...types import Array
 from .experts import CAUTION, CELLS, EVENT, GAPS, RANK, SCORE, cells_of, faces, gains, placed
 from .kept import packed, unpacked
 from .records import Records
-from .table import ABSENT, EDGE, FIELDS, LOOK, PAIR, VALUE, Table
+from .table import ABSENT, BIT, DIFFER, EDGE, FIELDS, LOOK, PAIR, VALUE, Table
 from .wealth import Claims, Wealth
 
 __all__ = ["EVENTS", "Bettor", "repeated"]
@@ -41,7 +41,9 @@ _KEPT = (
     "hist", "played", "sides", "leaders", "buffer", "stops", "asked", "places", "weights", "bias",
     "tally", "wholes", "alike",
 )  # fmt: skip
-_SIMPLE = 1e-6  # nats: of events that promise the same, a value is named
+_PLAIN = np.ones(9)  # events are preferred to relations and couples that promise hardly more
+_PLAIN[DIFFER:] = 0.85
+_PLAIN[[BIT, EDGE]] = 0.99
 _LARGEST_COUNT = 1e15  # no audit has so many reports
 
 
@@ -104,7 +106,7 @@ class Bettor:
         self.wholes, self.alike = np.zeros(inputs, np.uint64), np.ones(inputs, bool)
         self.tally = np.zeros((self.d, CELLS, inputs), np.int64)
         self.rounds, self.taken, self.closely = 0, 0, False
-        self.table = Table(inputs, size)
+        self.table = Table(inputs, size, learns)
         self.leaders = np.zeros((len(EVENTS), 2), np.uint64)
         self.memory: list[Any] = []
         self.buffer, self.stops = np.zeros(0, np.int32), np.zeros(0, np.int64)
@@ -117,7 +119,7 @@ class Bettor:
         learners = (len(self.hist) - self.d, self.k)
         self.played = np.zeros((0, len(self.hist)), np.int16)
         self.sides = np.zeros(0, np.int64)
-        self.logs = self.wealth.staked(self.hist, self.caution, self.both)
+        self.logs = np.array([self.wealth.staked(*expert) for expert in self._experts])
         self.places = np.zeros(max(self.table.used, 1), np.int32)
         self.places[list(weights)] = np.arange(1, len(weights) + 1, dtype=np.int32)
         self.weights = np.array([np.zeros(learners), *weights.values()], np.float32)
@@ -191,15 +193,19 @@ class Bettor:
             self.buffer, self.stops = self.buffer[cut:], self.stops[old:] - cut
             self.memory, self.asked = self.memory[old:], self.asked[old:]
 
+    @property
+    def _experts(self) -> Any:
+        return zip(self.hist, self.caution, self.both)
+
     def settled(self) -> tuple[Array, Array]:
         """Return the wealth of all bets after the last round, and the largest ones so far."""
-        return self.wealth.settled(self.hist, self.caution, self.both, self.played, self.sides)
+        return self.wealth.settled(self._experts, self.played, self.sides)
 
     # --- between two blocks -----------------------------------------------------------------------
 
     def end_block(self) -> None:
         """Share the wealth, count what the experts have seen, and choose new ones."""
-        self.wealth.end_block(self.hist, self.caution, self.both, self.played, self.sides)
+        self.wealth.end_block(self._experts, self.played, self.sides)
         own = np.append(self.caution[: self.d] > 0, _WAYS == SCORE)[: len(self.hist)]
         for e in np.flatnonzero(own).tolist():
             new = np.zeros_like(self.hist[e])
@@ -236,13 +242,13 @@ class Bettor:
         for e, (name, nats) in enumerate(EVENTS):
             (yes, no), (n, totals) = found[name], seen[name]
             both, self.hist[self.d + e] = np.maximum(yes, no), 0.0
-            equal = both + _SIMPLE * (table.part("kinds") == VALUE)
-            s = int(equal.argmax()) if both.size else -1
+            s = int((both * _PLAIN[table.part("kinds")]).argmax()) if both.size else -1
             if s < 0 or both[s] <= nats * need:
                 continue
             p = parents[s]
             top = n[p] if p >= 0 else totals
-            self.hist[self.d + e, :CELLS] = [totals - top, top - n[s], n[s]]
+            counts_of = totals - top, np.maximum(top - n[s], 0), n[s]  # a hash may be shared
+            self.hist[self.d + e, :CELLS] = counts_of
             row(s)[e, 0] += 1
             row(p)[e, 0] += p >= 0
             if p < 0:
@@ -366,7 +372,7 @@ class Bettor:
         for name in ("logs", "now", "most", "won"):
             setattr(self.wealth, name, new[name])
         self.wealth.aim(keep=True)
-        self.logs = self.wealth.staked(self.hist, self.caution, self.both)
+        self.logs = np.array([self.wealth.staked(*expert) for expert in self._experts])
         self.memory, self.early = [None] * self.stops.size, None if late else []
         if "early.2" in new:
             parts = [new[f"early.{name}"] for name in Records._fields[:9]]

@@ -146,97 +146,107 @@ def gains(
 
 @kernel
 def stakes(
-    hist: Array, grown: float, delta: float, caution: float, ordered: bool, out: Array
+    hist: Array, grown: Array, delta: Array, caution: float, ordered: bool, out: Array
 ) -> None:
-    """Set the logarithms of the factors (cells, k) of an expert whose cells have counts `hist`."""
+    """Set the logarithms of the factors (cells, k, lines) of an expert with counts `hist`."""
     cells, k = hist.shape
-    n, who, many = (
-        np.zeros((cells, k)),
-        np.zeros((cells, k + 1), np.int64),
-        np.zeros(cells, np.int64),
-    )
-    r, lost, lean = np.zeros(cells), np.zeros(cells), np.zeros(k)
-    most, tried, total = np.zeros((k, k)), np.zeros(cells), 0.0
+    n, who, many = np.zeros((cells, k)), np.zeros((cells, k + 1), np.int64), np.zeros(cells)
+    r, lost, tried = np.zeros(cells), np.zeros(cells), np.zeros(cells)
+    most, lean, gain, total = np.zeros((k, k)), np.zeros(k), np.zeros(k), 0.0
     for b in range(cells):
         for x in range(k):
             total += hist[b, x]
-            out[b, x] = 0.0
+            for c in range(grown.size):
+                out[b, x, c] = 0.0
     for x in range(k):  # as if the inputs had equally many reports
         own = 0.0
         for b in range(cells):
             own += hist[b, x]
         for b in range(cells):
             n[b, x] = hist[b, x] * total / (k * own) if own > 0 else 0.0
-    for b in range(cells):
-        _, m = _promise(n[b], grown, delta, total, caution, ordered, who[b])
-        many[b] = m
-        if m > 0:
-            i, w = who[b, 0], 0.0
-            for j in range(1, m + 1):
-                w += n[b, who[b, j]]
-            both = n[b, i] + w
-            r[b] = max(n[b, i] - caution * math.sqrt(n[b, i] * w / both + 0.25), 0.0)
-            lost[b] = both - r[b]
-            stake = min((r[b] - lost[b] * grown / m) / (grown / m * both), MOST * m / grown)
-            lean[i] += stake * both
-            for j in range(1, m + 1):
-                lean[who[b, j]] -= stake * both / m
-    if total <= 0 or many.max() == 0:
-        return
-    largest = 1e-300
-    for x in range(k):
-        largest = max(largest, abs(lean[x]))
-    best, small = 0.0, 1.0
-    for _ in range(SIZES if delta > 0 else 1):
-        for h in DRIFTS:
-            won, sums = 0.0, 0.0
+    for c in range(grown.size):
+        some = False
+        for x in range(k):
+            lean[x] = 0.0
+        for b in range(cells):
+            _, m = _promise(n[b], grown[c], 0.0, total, caution, ordered, who[b])
+            many[b], some = m, some or m > 0
+            if m > 0:
+                i, w = who[b, 0], 0.0
+                for j in range(1, m + 1):
+                    w += n[b, who[b, j]]
+                both, g = n[b, i] + w, grown[c] / m
+                r[b] = max(n[b, i] - caution * math.sqrt(n[b, i] * w / both + 0.25), 0.0)
+                lost[b] = both - r[b]
+                stake = min((r[b] - lost[b] * g) / (g * both), MOST / g)
+                lean[i] += stake * both
+                for j in range(1, m + 1):
+                    lean[who[b, j]] -= stake * both / m
+        if not some:
+            continue
+        largest = 1e-300
+        for x in range(k):
+            largest = max(largest, abs(lean[x]))
+        best = 0.0
+        for trial in range(SIZES * DRIFTS.size if delta[c] > 0 else DRIFTS.size):
+            h, won, sums = DRIFTS[trial % DRIFTS.size], 0.0, 0.0
+            small = SMALLER ** -(trial // DRIFTS.size)
             for i in range(k):
+                gain[i] = 0.0
                 for j in range(k):
                     most[i, j] = 0.0
             for b in range(cells):
-                m, i, stake = many[b], who[b, 0], 0.0
-                g = grown / max(m, 1)
+                m, i = int(many[b]), who[b, 0]
+                tried[b] = 0.0
                 if m > 0:
-                    mean, least, w = 0.0, 1.0, 0.0
+                    mean, least, g = 0.0, 1.0, grown[c] / m
                     for j in range(1, m + 1):
                         a = 1 - h * lean[who[b, j]] / largest
-                        mean, least, w = mean + a / m, min(least, a), w + n[b, who[b, j]]
+                        mean, least = mean + a / m, min(least, a)
                     own = 1 - h * lean[i] / largest
                     stake = (r[b] * mean - lost[b] * g * own) / (g * (r[b] + lost[b]))
-                    stake = max(min(stake * small, MOST * least / g), 0.0)
-                    if delta > 0:  # a stake that delta makes too dear wins nothing
-                        gain = r[b] * math.log1p(stake) + lost[b] * math.log1p(
-                            -min(stake * g, MOST)
-                        )
-                        if gain <= total * math.log1p(stake * delta / k):
-                            stake = 0.0
-                tried[b] = stake
+                    tried[b] = stake = max(min(stake, small * MOST * least / g), 0.0)
+                    gain[i] += r[b] * math.log1p(stake)
+                    gain[i] += lost[b] * math.log1p(-min(stake * g, MOST))
+                    for j in range(1, m + 1):
+                        most[i, who[b, j]] = max(most[i, who[b, j]], stake / m)
+            for i in range(k):  # stakes on an input that delta makes too dear win nothing
+                cost = 0.0
+                for j in range(k):
+                    cost += most[i, j]
+                if gain[i] > total * math.log1p(cost * delta[c] / k):
+                    sums += cost
+                else:
+                    gain[i] = -1.0
+            for b in range(cells):
+                m, i, w = int(many[b]), who[b, 0], 0.0
+                g = grown[c] / max(m, 1)
+                if gain[i] < 0:
+                    tried[b] = 0.0
+                for j in range(1, m + 1):
+                    w += n[b, who[b, j]]
                 for at in range(k):
                     x = who[b, at] if m > 0 else at
                     a, weight = 1 - h * lean[x] / largest, n[b, x]
-                    if stake > 0 and at == 0:
-                        a, weight = a + stake, r[b]
-                    elif stake > 0 and at <= m:
-                        a, weight = a - stake * g, lost[b] * (n[b, x] / w if w > 0 else 1.0 / m)
-                        most[i, x] = max(most[i, x], stake / m)
+                    if tried[b] > 0 and at == 0:
+                        a, weight = a + tried[b], r[b]
+                    elif tried[b] > 0 and at <= m:
+                        a -= tried[b] * g
+                        weight = lost[b] * (n[b, x] / w if w > 0 else 1.0 / m)
                     if weight > 0 and a != 1:
                         won += weight * math.log(a)
-            for i in range(k):
-                for j in range(k):
-                    sums += most[i, j]
-            divisor = math.log1p(sums * delta / k)
+            divisor = math.log1p(sums * delta[c] / k)
             won -= total * divisor
             if won > best:
                 best = won
                 for b in range(cells):
-                    m, stake = many[b], tried[b]
+                    m, stake = int(many[b]), tried[b]
                     for at in range(k):
                         x = who[b, at] if m > 0 else at
                         a = 1 - h * lean[x] / largest
                         if stake > 0 and at <= m:
-                            a += stake if at == 0 else -stake * grown / m
-                        out[b, x] = math.log(a) - divisor
-        small /= SMALLER
+                            a += stake if at == 0 else -stake * grown[c] / m
+                        out[b, x, c] = math.log(a) - divisor
 
 
 @kernel

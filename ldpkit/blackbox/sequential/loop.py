@@ -180,12 +180,16 @@ class Run:
         return np.asarray(np.max([share + b.wealth.most for share, b in self.bettors], axis=0))
 
     def lower(self, most: Array | None = None) -> float:
-        """Return the bound: the largest claim that is refuted, 0 if none is."""
+        """Return the bound: the largest claim that is refuted together with all smaller ones.
+
+        A refuted claim refutes all smaller ones, because they imply it. Otherwise the bound would
+        be wrong whenever any of the larger claims is refuted by chance.
+        """
         known = self.most() if most is None else most
         refuted = known[: self.claims.values.size] >= self.goal
         if self.refuted:
-            refuted[self.claims.at] = True
-        return float(self.claims.values[refuted].max(initial=0.0))
+            refuted[: self.claims.at + 1] = True
+        return float(np.append(0.0, self.claims.values)[np.argmin(np.append(refuted, False))])
 
     @property
     def result(self) -> AuditResult:
@@ -286,6 +290,7 @@ class Run:
         If `watched`, the bets end when the claim is refuted.
         """
         begin, end = (self.cycle * at for at in block(self.rounds // self.cycle))
+        self._begin = begin
         start = begin + (self.rounds - begin) // self._most * self._most  # the same in every run
         size = self._most
         if not (self.sampled or self.repeats):  # no report may be made that is not used
@@ -377,6 +382,7 @@ class Run:
         numbers, earlier = numbers[:used], np.append(self.before, sides[: used - 1])
         self.before = int(sides[used - 1])
         apart = np.where(numbers < OFTEN, numbers % 2 == 1, numbers % RARELY == 1)
+        apart &= numbers > self._begin  # what is looked at closely depends on the block before
         if apart.any() and not (watched and self.refuted):
             which = np.append(apart, np.zeros(at.size - used, bool))
             some = [given[i] for i in np.flatnonzero(which)]

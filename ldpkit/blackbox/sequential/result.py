@@ -153,14 +153,15 @@ def won(run: "Run") -> list[tuple[Event | None, Row]]:
     for share, bettor in run.bettors if run.audit.learning else ():
         late = _LATE if bettor is run.late else ""
         each, found = bettor.wealth.each[bettor.d :] + share - run.shares[0], leader(bettor)
-        entry, words, pair, hits = None, TOGETHER, (inputs[0], inputs[-1]), []
+        other = OTHERS if len(inputs) > 2 else inputs[1]
+        entry, words, pair, hits = None, late + TOGETHER, (inputs[0], other), []
         if found:
             entry = spoken(bettor, *found)
             hits, i = counted(bettor, *found)
             pair = inputs[i], OTHERS if len(inputs) > 2 else inputs[1 - i]
             words = late + entry.words
         out.append((None if late else entry, _row(pair, words, each[: len(EVENTS)].max(), hits)))
-        weighed = words + WEIGHED if found else late + TOGETHER
+        weighed = words + WEIGHED if found else words
         out.append((None, _row(pair, weighed, each[len(EVENTS) :].max(), hits)))
     return out
 
@@ -279,7 +280,7 @@ def _curved(run: "Run", most: Any, lower: float) -> Row:
     band = [] if audit.band is None else audit.band.tolist()
     shown = most[claims.values.size :].reshape(-1, DELTAS.size)
     shown = shown >= math.log(max(len(band), 1) / audit.alpha)
-    bounds = [float(DELTAS[row].max(initial=0.0)) for row in shown]
+    bounds = [float(np.append(0, DELTAS)[np.argmin([*row, False])]) for row in shown]
     return {
         "curve": {"kind": curve.kind, **curve.parameters, "lines": curve.grown.size},
         "mu_lower": lower if "mu" in curve.parameters else None,

@@ -37,7 +37,7 @@ def _wins(run: "Run", reports: float, hits: float) -> bool:
     k, grown = len(run.audit.inputs), math.exp(min(claim, 700))
     averaged = 1 if bettor.wealth.product or run.live else k
     stakes = MOST / grown / SMALLER ** np.arange(SIZES)
-    won = hits * np.log1p(stakes / averaged) - k * reports * np.log1p(stakes * delta / k)
+    won = hits * np.log1p(stakes / averaged) - k * reports * np.log1p(BOTH * stakes * delta / k)
     needed = bettor.wealth.goal - float(bettor.wealth.prior[:-1].min())
     if run.audit.learning:
         tokens = max(bettor.table.used, 2)

@@ -339,6 +339,8 @@ class Table:
     inputs : int
     size : int
         Reports of a round, see `ldpkit.blackbox.sequential.loop`.
+    used : bool
+        Whether it will hold anything.
 
     Attributes
     ----------
@@ -348,12 +350,12 @@ class Table:
         Reports of each input before the last block, and in it.
     """
 
-    def __init__(self, inputs: int, size: int = 1) -> None:
+    def __init__(self, inputs: int, size: int = 1, used: bool = True) -> None:
         self.inputs, self.size = inputs, size
         self.state, self.totals = np.zeros(5, np.int64), np.zeros((2, inputs))
         self.rows = self._rows(ROWS)
         self.columns = self._columns(COLUMNS)
-        self.doors = np.zeros(DOORS, np.uint8)
+        self.doors = np.zeros(DOORS * used, np.uint8)
 
     def _rows(self, room: int) -> Rows:
         k = self.inputs
@@ -484,7 +486,7 @@ class Table:
         n, m = int(self.state[0]), int(self.state[2])
         checks.need(
             0 <= n <= room <= MOST_ROWS and 0 <= m <= columns <= MOST_COLUMNS
-            and room % ROWS == 0 and columns % COLUMNS == 0 and self.doors.size == DOORS
+            and room % ROWS == 0 and columns % COLUMNS == 0 and self.doors.size in (0, DOORS)
             and self.state.size == 5 and len(self.totals) == 2,
             "state must hold a table, got numbers out of range",
         )  # fmt: skip

@@ -10,6 +10,8 @@ expert is best may therefore change.
 """
 
 import math
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -133,70 +135,6 @@ def play(
     return sides.size // size, total
 
 
-@kernel
-def _staked(
-    hist: Array, both: Array, grown: float, delta: float, caution: float, ordered: bool,
-    small: Array, out: Array,
-) -> None:  # fmt: skip
-    """Set the logarithms of the factors of an expert, which may be one on `both` inputs only.
-
-    Then its third cell is that of all other reports. `small` is overwritten.
-    """
-    if both[0] < 0:
-        stakes(hist, grown, delta, caution, ordered, out)
-        return
-    i, j, counts = both[0], both[1], np.zeros((CELLS, 2))
-    for b in range(CELLS - 1):
-        counts[b, 0], counts[b, 1] = hist[b, i], hist[b, j]
-    stakes(counts, grown, delta, caution, ordered, small)
-    out[:] = np.log((np.exp(small[2, 0]) + np.exp(small[2, 1])) / 2)
-    for b in range(CELLS - 1):
-        out[b, i], out[b, j] = small[b, 0], small[b, 1]
-
-
-@kernel
-def _all_staked(
-    hist: Array, caution: Array, both: Array, grown: Array, delta: Array, ordered: bool, out: Array
-) -> None:
-    """Set the logarithms of the factors of all experts (experts, cells, inputs, lines)."""
-    experts, cells, k = hist.shape
-    one, small = np.empty((cells, k)), np.empty((CELLS, 2))
-    for e in range(experts):
-        for c in range(grown.size):
-            _staked(hist[e], both[e], grown[c], delta[c], caution[e], ordered, small, one)
-            for b in range(cells):
-                for x in range(k):
-                    out[e, b, x, c] = one[b, x]
-
-
-@kernel
-def _settled(
-    hist: Array, caution: Array, both: Array, grown: Array, delta: Array, ordered: bool,
-    cells: Array, sides: Array, size: int, product: bool, out: Array,
-) -> None:  # fmt: skip
-    """Add to `out` (experts, lines) what each expert has won in the rounds of a block."""
-    experts, many, k = hist.shape
-    logs, counts, small = np.zeros((many, k)), np.zeros((many, k)), np.empty((CELLS, 2))
-    for e in range(experts):
-        for b in range(many):
-            for x in range(k):
-                counts[b, x] = 0.0
-        for i in range(sides.size):
-            counts[cells[i, e], sides[i]] += 1
-        for c in range(grown.size):
-            _staked(hist[e], both[e], grown[c], delta[c], caution[e], ordered, small, logs)
-            if product or size == 1:
-                for b in range(many):
-                    for x in range(k):
-                        out[e, c] += counts[b, x] * logs[b, x]
-                continue
-            for first in range(0, sides.size, size):
-                mean = 0.0
-                for i in range(first, first + size):
-                    mean += np.exp(logs[cells[i, e], sides[i]]) / size
-                out[e, c] += np.log(mean)
-
-
 class Wealth:
     """Wealth of experts against claims.
 
@@ -262,13 +200,22 @@ class Wealth:
         self.best = max(self.best, log)
         return used
 
-    def staked(self, hist: Array, caution: Array, both: Array) -> Array:
-        """Return the logarithms of the factors against the claim that is watched."""
-        claims, lines = self.claims, self.lines
-        out = np.zeros((*hist.shape, lines.size))
-        _all_staked(
-            hist, caution, both, claims.grown[lines], claims.delta[lines], claims.ordered, out
-        )
+    def staked(self, hist: Array, caution: float, both: Array, lines: Any = None) -> Array:
+        """Return the logarithms of the factors (cells, inputs, lines) of an expert.
+
+        It may be one on `both` inputs only. Then its third cell is that of all other reports. The
+        lines are by default those of the claim that is watched.
+        """
+        claims, lines = self.claims, self.lines if lines is None else lines
+        given: Any = claims.grown[lines], claims.delta[lines], caution, claims.ordered
+        out = np.zeros((*hist.shape, given[0].size))
+        if both[0] < 0:
+            stakes(hist, *given, out)
+            return out
+        small = np.zeros((CELLS, 2, given[0].size))
+        stakes(np.vstack([hist[: CELLS - 1, both], np.zeros(2)]), *given, small)
+        out[:] = np.log(np.exp(small[-1]).mean(axis=0))
+        out[: CELLS - 1, both] = small[: CELLS - 1]
         return out
 
     @property
@@ -280,34 +227,45 @@ class Wealth:
         return np.asarray(self.won + np.logaddexp.reduce(start + gained, axis=1) - none)
 
     def settled(
-        self, hist: Array, caution: Array, both: Array, cells: Array, sides: Array
+        self, experts: Iterable[tuple[Array, float, Array]], cells: Array, sides: Array
     ) -> tuple[Array, Array]:
-        """Return the wealth of all bets after the rounds of a block, and the largest ones."""
+        """Return the wealth of all bets after the rounds of a block, and the largest ones.
+
+        `experts` have what `staked` takes.
+        """
         claims, logs = self.claims, self.logs.copy()
-        _settled(
-            hist, caution, both, claims.grown, claims.delta, claims.ordered, cells, sides,
-            self.size, self.product, logs[:-1],
-        )  # fmt: skip
+        for e, expert in enumerate(experts if sides.size else ()):
+            factors = self.staked(*expert, slice(None))
+            counts = np.zeros(factors.shape[:2])
+            if self.product or self.size == 1:
+                np.add.at(counts, (cells[:, e], sides), 1)
+                logs[e] += np.tensordot(counts, factors, 2)
+            else:
+                rounds = np.exp(factors[cells[:, e], sides])
+                logs[e] += np.log(rounds.reshape(-1, self.size, claims.of.size).mean(axis=1)).sum(
+                    axis=0
+                )
         logs[:, self.lines] = self.now
-        starts = np.flatnonzero(np.diff(claims.of, prepend=-1))
-        top = np.maximum.reduceat(logs.max(axis=0), starts)
-        sums = np.bincount(claims.of, np.exp(logs - top[claims.of]).sum(axis=0))
-        most = np.maximum(self.most, top + np.log(sums))
+        most = np.maximum(self.most, self._sums(logs))
         if claims.at is not None:
             most[claims.at] = max(most[claims.at], self.best)
         return logs, most
 
+    def _sums(self, logs: Array) -> Array:
+        """Return the logarithm of the wealth against each claim."""
+        of = self.claims.of
+        top = np.maximum.reduceat(logs.max(axis=0), np.flatnonzero(np.diff(of, prepend=-1)))
+        return top + np.log(np.bincount(of, np.exp(logs - top[of]).sum(axis=0)))
+
     def end_block(
-        self, hist: Array, caution: Array, both: Array, cells: Array, sides: Array
+        self, experts: Iterable[tuple[Array, float, Array]], cells: Array, sides: Array
     ) -> None:
         """Share the wealth among the bets."""
         self.won = self.each
-        logs, self.most = self.settled(hist, caution, both, cells, sides)
-        starts, of = np.flatnonzero(np.diff(self.claims.of, prepend=-1)), self.claims.of
-        top = np.maximum.reduceat(logs.max(axis=0), starts)
-        sums = np.log(np.bincount(of, np.exp(logs - top[of]).sum(axis=0))) + top
+        logs, self.most = self.settled(experts, cells, sides)
         part = SHARED * self.shared / (1 + self.blocks / CALM)
         if part > 0:
-            logs = np.logaddexp(logs + math.log1p(-part), sums[of] + math.log(part) + self.prior)
+            given = self._sums(logs)[self.claims.of] + math.log(part) + self.prior
+            logs = np.logaddexp(logs + math.log1p(-part), given)
         self.logs, self.blocks = logs, self.blocks + 1
         self.aim()
