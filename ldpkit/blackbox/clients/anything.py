@@ -102,8 +102,8 @@ def parsed(text: str, twice: bool = False) -> Any:
     Raises
     ------
     ValueError
-        If the text is not JSON, if an object has a key twice and may not, or if the text has more than 64
-        levels.
+        If the text is not JSON, if an object has a key twice and may not, or if the text has more
+        than 64 levels.
     """
     if text.count("[") + text.count("{") > _DEEPEST:  # json's own limit depends on Python's version
         brackets = re.sub(r'"(?:[^"\\]|\\.)*"|[^][{}"]', "", text)

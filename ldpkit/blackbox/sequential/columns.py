@@ -241,7 +241,8 @@ class _Reader:
         after = np.append(codes[1:], NONE)[: codes.size]
         after[ends[sizes > 0] - 1] = 0
         last = ends[which] - np.arange(which.size)
-        codes, which, place, after, last = (x[near] for x in (codes, which, place, after, last))
+        codes, after = codes[near], after[near]
+        which, place, last = which[near], place[near], last[near]
         each, letter = of[which], [chr(code) for code in codes] if self.names else []
         inner = self.step(paths[which], place + _CHARACTER, lambda i: f"character {place[i] + 1:,}")
         self.number(alone(each, inner), INTEGER, codes.astype(float), codes)
@@ -387,9 +388,8 @@ class _Reader:
             sum_by_report(of, keys, whole)
         self.category(every, self.part(root, "the whole"), whole, lambda i: "this very report")
         categories = map(np.concatenate, zip(*self._categories))
-        return Records(
-            rows, paths, types, values, words, *categories, whole, self.names or {}, self.events
-        )
+        found = rows, paths, types, values, words, *categories, whole, self.names or {}, self.events
+        return Records._make(found)
 
 
 _SHAPES = [

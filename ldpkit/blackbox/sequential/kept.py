@@ -4,6 +4,7 @@ import base64
 import io
 import zipfile
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,8 @@ _LARGEST = 2**29  # bytes of all arrays of a state, so that a small file cannot 
 def packed(arrays: Mapping[str, Array]) -> str:
     """Return arrays as text, which `unpacked` reads."""
     file = io.BytesIO()
-    np.savez_compressed(file, **arrays)
+    kept: Any = dict(arrays)
+    np.savez_compressed(file, **kept)
     return base64.b64encode(file.getvalue()).decode()
 
 

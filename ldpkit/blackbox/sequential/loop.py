@@ -187,7 +187,7 @@ class Run:
         """
         known = self.most() if most is None else most
         refuted = known[: self.claims.values.size] >= self.goal
-        if self.refuted:
+        if self.refuted and self.claims.at is not None:
             refuted[: self.claims.at + 1] = True
         return float(np.append(0.0, self.claims.values)[np.argmin(np.append(refuted, False))])
 

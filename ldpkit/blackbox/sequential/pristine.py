@@ -40,7 +40,7 @@ class Pristine:
     """
 
     def __init__(self, mechanism: Any) -> None:
-        self.mechanism, self.kept = mechanism, []
+        self.mechanism, self.kept = mechanism, list[Any]()
         function = getattr(mechanism, "function", None)
         self.program = isinstance(function, Program)
         self.apart = isinstance(mechanism, SeparateClient)

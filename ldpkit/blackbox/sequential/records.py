@@ -115,7 +115,7 @@ class Records(
         for rows, *others in (self[:5], self[5:8]):
             at = np.flatnonzero(which[rows])
             parts += [new[rows[at]], *(other[at] for other in others)]
-        return Records(*parts, self.whole[which])
+        return Records._make([*parts, self.whole[which], {}, {}])
 
     @classmethod
     def joined(cls, parts: Sequence["Records"]) -> "Records":

@@ -72,7 +72,7 @@ def _keys(x: Any) -> Any:
     return dict(sorted(x.items())) if isinstance(x, dict) else x
 
 
-def _sizes(x: Any, of: type) -> Iterator[int]:
+def _sizes(x: Any, of: Any) -> Iterator[int]:
     if isinstance(x, of):
         yield len(x)
     for part in x.values() if isinstance(x, dict) else x if isinstance(x, list) else ():

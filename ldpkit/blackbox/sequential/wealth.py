@@ -207,13 +207,14 @@ class Wealth:
         lines are by default those of the claim that is watched.
         """
         claims, lines = self.claims, self.lines if lines is None else lines
-        given: Any = claims.grown[lines], claims.delta[lines], caution, claims.ordered
-        out = np.zeros((*hist.shape, given[0].size))
+        grown, delta = claims.grown[lines], claims.delta[lines]
+        out = np.zeros((*hist.shape, grown.size))
         if both[0] < 0:
-            stakes(hist, *given, out)
+            stakes(hist, grown, delta, caution, claims.ordered, out)
             return out
-        small = np.zeros((CELLS, 2, given[0].size))
-        stakes(np.vstack([hist[: CELLS - 1, both], np.zeros(2)]), *given, small)
+        small = np.zeros((CELLS, 2, grown.size))
+        counts = np.vstack([hist[: CELLS - 1, both], np.zeros(2)])
+        stakes(counts, grown, delta, caution, claims.ordered, small)
         out[:] = np.log(np.exp(small[-1]).mean(axis=0))
         out[: CELLS - 1, both] = small[: CELLS - 1]
         return out
