@@ -27,7 +27,7 @@ def last_bits(values, rng):
 
 
 def order(values, rng):
-    return [[2.5, 1.5] if v else [1.5, 2.5] for v in coin(values, rng)]
+    return [["b", "a"] if v else ["a", "b"] for v in coin(values, rng)]
 
 
 def length(values, rng):

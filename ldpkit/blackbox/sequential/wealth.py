@@ -242,10 +242,10 @@ class Wealth:
                 np.add.at(counts, (cells[:, e], sides), 1)
                 logs[e] += np.tensordot(counts, factors, 2)
             else:
-                rounds = np.exp(factors[cells[:, e], sides])
-                logs[e] += np.log(rounds.reshape(-1, self.size, claims.of.size).mean(axis=1)).sum(
-                    axis=0
-                )
+                rounds = cells[:, e].reshape(-1, self.size)
+                some, times = np.unique(rounds, axis=0, return_counts=True)
+                means = np.exp(factors[some, sides[: self.size]]).mean(axis=1)
+                logs[e] += times @ np.log(means)
         logs[:, self.lines] = self.now
         most = np.maximum(self.most, self._sums(logs))
         if claims.at is not None:
