@@ -7,12 +7,13 @@ import math
 import numpy as np
 import pytest
 import scipy
+from chance import P_MIN
 from entry_clients import CLEAR, CORRECT, FINITE, answer, rarely, shares
 
 from ldpkit import Client
 from ldpkit.blackbox import curve
 from ldpkit.blackbox.betting import joint_growth
-from ldpkit.blackbox.sequential import SequentialAudit
+from ldpkit.blackbox.sequential import Declared, SequentialAudit
 from ldpkit.blackbox.sequential.bettor import Bettor
 from ldpkit.blackbox.sequential.columns import read
 from ldpkit.blackbox.sequential.experts import CAUTION, stakes
@@ -160,6 +161,46 @@ def test_a_correct_client_keeps_its_claim(name):
     assert sum(learned(CORRECT[name], 300, seed=seed).violated for seed in range(3)) < 2
 
 
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_a_claim_at_its_edge_is_refuted_as_rarely_as_promised(delta):
+    """An event on the edge of the claim, of which the audit is told other rates, so that it bets
+    all the time: 100 audits with alpha = .1. The claim is refuted as often as a binomial count with
+    that rate allows at `P_MIN`; and not hardly ever."""
+    claim, q, runs = (0.5 if delta else 1.0), 0.2, 100
+    rates = math.exp(claim) * q + delta, q
+    told = Declared(lambda reports: np.asarray(reports) == 1, "the report is 1", (0.65, 0.15))
+
+    def flip(values, rng):
+        return (rng.random(len(values)) < np.where(values == 0, *rates)).astype(int)
+
+    planned = SequentialAudit(
+        Client(flip, 2, "value", claim, delta), told, trials=500, alpha=0.1, explain=0.0
+    )
+    found = [planned.run(seed)[0] for seed in range(runs)]
+    wrong = sum(result.violated for result in found)
+    assert scipy.stats.binom.sf(wrong - 1, runs, 0.1) > P_MIN
+    assert wrong > 1 and all(result.violated == (result.lower >= claim) for result in found)
+
+
+def test_a_bound_ends_at_the_first_claim_that_is_not_refuted():
+    """A larger claim may be refuted by chance; there are many of them, but one level."""
+    run = SequentialAudit(client(CORRECT["binary"]), "learned").start()
+    most = np.full(run.claims.values.size, run.goal)
+    most[[3, run.claims.at]] = -1.0
+    assert run.lower(most) == run.claims.values[2]
+    run.main.wealth.best = math.inf  # the claim itself is refuted, which implies all below it
+    assert run.lower(most) == run.claims.values[-1]
+
+
+def test_a_bet_on_the_report_before_is_on_every_second_report():
+    """It is fair given all reports before a couple; the first of a block may begin none."""
+    run = SequentialAudit(client(CORRECT["one_of_ten"], 3), "learned").start(1)
+    run.go(trials=42)
+    begins = {3 * at for at in (8, 12, 18, 27, 40)}
+    fair = [t for t in range(3 * 42) if t % 2 == 1 and t not in begins]
+    assert run.late.rounds == len(fair) and run.main.rounds == 3 * 42
+
+
 # --- what is found --------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", CLEAR)
 def test_an_input_in_the_clear_is_refuted_soon(name):
@@ -276,3 +317,37 @@ def test_fresh_keys_end_in_a_verdict():
     found = learned(sparse, 3000)
     assert found.status == "none found" and found.lower > 0.7 and found.one_in > 10
     assert "Not looked at: three or more entries together" in found.verdict
+
+
+# --- causes ---------------------------------------------------------------------------------------
+def coin(values, rng, lie=0.1):
+    return np.where(rng.random(len(values)) < lie, 1 - np.array(values), values).tolist()
+
+
+def order(values, rng):
+    return [["b", "a"] if v else ["a", "b"] for v in coin(values, rng)]
+
+
+def keys(values, rng):
+    return [{"b": 1, "a": 1} if v else {"a": 1, "b": 1} for v in coin(values, rng)]
+
+
+def kind(values, rng):
+    return [(int, bool)[v](rng.integers(0, 2)) for v in coin(values, rng)]
+
+
+def field(values, rng):
+    return [{"own": v, "noise": float(rng.random())} for v in coin(values, rng)]
+
+
+LEAKS = {order: "order of the list", keys: "order of keys", kind: "form of numbers",
+         field: "field own", coin: ""}  # fmt: skip
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+def test_a_cause_is_what_ends_the_leak_when_it_is_taken_away(leak):
+    planned = SequentialAudit(Client(leak, values=[0, 1], epsilon=1.0), "learned", trials=3000)
+    found = planned.run()[0]
+    named = found.cause.rpartition("Cause: ")[2].rstrip(".")
+    assert found.violated and named == LEAKS[leak], (found.cause, found.tried)
+    assert found.cause in found.verdict and found.tried[0]["removed"] == "nothing"

@@ -3,19 +3,17 @@
 An audit may be stopped and continued at any time. The guarantee holds at all times together:
 `lower` ever exceeds the true epsilon with probability at most alpha, unless a true claim is
 refuted, which also happens with probability at most alpha. Therefore no correction is needed for
-how often you look, and the number of reports need not be known beforehand.
-`ldpkit.blackbox.betting` has the proof.
+how often you look, and the number of reports need not be known beforehand. `experts` has the proof.
 
 The audit tests the claim for each report, given all reports before. A client that remembers its
 reports is therefore refuted if later reports reveal earlier ones, even if its first reports keep
 the claim. For a live client the input of every report is chosen by a coin of its own, so that the
 audit does not assume independence.
 
-`SequentialAudit` is the planned audit, and `loop` runs it: draw reports, observe their events, bet,
-learn. `columns` reads reports of any form, `counts` counts their records for each input, and a
-`Screen` bets on the events that these counts promise. `Scores` bet on whole reports, as models
-predict their input. `Wealth` is the wealth process of all bets. The bets are valid because each
-column depends on its own report alone.
+Reports flow through these modules: `loop` draws them, `columns` reads places and values, `table`
+counts them as tokens for each input, `bettor` chooses experts on tokens between two blocks, and
+`wealth` adds up what the experts win. After a refutation `causes` takes suspects away and audits
+again. `sentence` states what the audit could not have seen.
 """
 
 import itertools

@@ -40,7 +40,7 @@ ROWS, MOST_ROWS = 1 << 12, 1 << 18  # of a new table, and of the largest one: so
 COLUMNS, MOST_COLUMNS = 1 << 6, 1 << 14  # places with numbers
 DOORS = 1 << 22  # bytes that remember first appearances
 HELD, EDGES = 32, 15  # values kept of a column, and thresholds at their quantiles
-AGAIN = 8  # a column gets new thresholds when it has grown so many times
+NEVER = 1 << 62  # when a column gets other thresholds: their counts would lack all reports before
 FEW = 64  # relations are looked for in reports with at most so many numbers
 JOINED = 12  # numbers of a report of which every two are compared
 COUPLED = 40  # values of a report of which every two make a couple; half as many later
@@ -308,7 +308,7 @@ def _cut(columns: Any, used: int) -> None:
             if v > some[0] and (k == 0 or v > columns.edges[q, k - 1]):
                 columns.edges[q, k] = v
                 k += 1
-        columns.edged[q], columns.due[q] = k, max(AGAIN * columns.seen[q], HELD)
+        columns.edged[q], columns.due[q] = k, NEVER
 
 
 @kernel
