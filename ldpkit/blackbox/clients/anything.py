@@ -18,6 +18,14 @@ __all__ = ["Anything", "parsed", "plain", "rows"]
 _DEEPEST, _MUST = 64, "report must be "
 
 
+@dataclass(frozen=True)
+class Line:
+    """A line that a program wrote, and the value that it stands for."""
+
+    text: str
+    value: Any
+
+
 def plain(report: Any, where: str = "", depth: int = 0) -> Any:
     """Return a report as text, numbers, booleans, ``None``, lists, and dictionaries of those, in
     the order in which it was sent.
@@ -33,7 +41,7 @@ def plain(report: Any, where: str = "", depth: int = 0) -> Any:
         in the report.
     """
     cls = type(report)
-    if cls in (int, float, str, bool) or report is None:
+    if cls in (int, float, str, bool, Line) or report is None:
         return report
     if depth == _DEEPEST:
         raise ValueError(f"{_MUST}no more than {_DEEPEST} levels, or what contains itself")
