@@ -1,8 +1,8 @@
 """The sequential audit anew, beside the one in use, `ldpkit.blackbox.sequential`.
 
 An audit may be stopped and continued at any time. The guarantee holds at all times together:
-`lower` ever exceeds the true epsilon with probability at most alpha, unless a true claim is
-refuted, which also happens with probability at most alpha. Therefore no correction is needed for
+a true claim is ever refuted with probability at most alpha. Unless that happens, `lower` ever
+exceeds the true epsilon with probability at most alpha. Therefore no correction is needed for
 how often you look, and the number of reports need not be known beforehand. `experts` has the proof.
 
 The audit tests the claim for each report, given all reports before. A client that remembers its
@@ -10,9 +10,9 @@ reports is therefore refuted if later reports reveal earlier ones, even if its f
 the claim. For a live client the input of every report is chosen by a coin of its own, so that the
 audit does not assume independence.
 
-Reports flow through these modules: `loop` draws them, `columns` reads places and values, `table`
-counts them as tokens for each input, `bettor` chooses experts on tokens between two blocks, and
-`wealth` adds up what the experts win. After a refutation `causes` takes suspects away and audits
+The loop in `loop` draws reports. `columns` reads their places and values, and `table` counts these
+as tokens for each input. Between two blocks `bettor` chooses experts on tokens, and `wealth` adds
+up what the experts win. After a refutation `causes` takes suspects away and audits
 again. `sentence` states what the audit could not have seen.
 """
 

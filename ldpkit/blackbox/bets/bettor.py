@@ -75,8 +75,8 @@ class Bettor:
     closely : bool
         Whether every report is looked at closely, because much depends on what is seen only then.
     leaders : uint64 array (3, 2)
-        Key of the event of each expert on single events, and its type, plus `ABSENT` if it is the
-        absence of a token; 0 if there is none.
+        Key of the event of each expert on single events, and its type; 0 if there is none. The type
+        is larger by `ABSENT` if the event is the absence of a token.
     tally : int array (declared events, 3, inputs)
         How often each declared event did not show, showed, and was not bet on.
     memory : list
@@ -134,7 +134,7 @@ class Bettor:
         Parameters
         ----------
         records, given
-            What was read in the reports, and the reports; ``None`` if nothing is learned.
+            Records of the reports, and the reports; ``None`` if nothing is learned.
         sides, close : arrays (reports,)
             Input of each report, and whether it is looked at closely.
         symbols : int array (reports, declared events)

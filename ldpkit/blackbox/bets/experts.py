@@ -10,8 +10,8 @@ numbers a whose sum over the inputs is 0, the factor of a report of input x in c
 
 *Proof.* Let p_x(b) be the probability of cell b with input x, given everything before. The numbers
 a add 0 to the mean of F, because the coin is fair. So D times this mean is 1 + 1/k times the sum
-over cells of l (p_i(b) - E sum_j w(j) p_j(b)), which is the sum over i, j and cells that name i of
-l w(j) (p_i(b) - E p_j(b)), because the weights of a cell have the sum 1. Replace each difference by
+over cells of l (p_i(b) - E sum_j w(j) p_j(b)). The weights of a cell have the sum 1. Therefore it
+is the sum over i, j and cells that name i of l w(j) (p_i(b) - E p_j(b)). Replace each difference by
 its positive part, and l w(j) by its largest value. The claim holds for the event that consists of
 the cells whose difference is positive. Therefore the positive parts have a sum of at most delta,
 and the mean of F is at most 1. No factor is negative, because every l is small enough.

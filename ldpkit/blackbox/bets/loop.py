@@ -382,7 +382,7 @@ class Run:
         numbers, earlier = numbers[:used], np.append(self.before, sides[: used - 1])
         self.before = int(sides[used - 1])
         apart = np.where(numbers < OFTEN, numbers % 2 == 1, numbers % RARELY == 1)
-        apart &= numbers > self._begin  # what is looked at closely depends on the block before
+        apart &= numbers > self._begin  # a choice of close reports may depend on the one before
         if apart.any() and not (watched and self.refuted):
             which = np.append(apart, np.zeros(at.size - used, bool))
             some = [given[i] for i in np.flatnonzero(which)]

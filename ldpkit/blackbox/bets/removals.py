@@ -1,4 +1,4 @@
-"""What can be taken out of a report: places, order, forms, digits, lengths."""
+"""Parts that can be taken out of a report: places, order, forms, digits, lengths."""
 
 import math
 import unicodedata
@@ -26,7 +26,7 @@ class Removal(NamedTuple):
     Attributes
     ----------
     name : str
-        What it is, such as ``order of keys``.
+        Its name in words, such as ``order of keys``.
     doing, done : str
         How a sentence begins that says so, and what reports without it are called.
     change : callable

@@ -1,8 +1,8 @@
-"""What an audit could not have seen: derived from the reports that were read, and how.
+"""Sentences about leaks that an audit could not have seen, derived from the reports that it read.
 
-A leak that shows the input in the clear in one report of n is refuted when its hits have paid for
-1/alpha, for the share of the expert that bets on it, and for the choice of the event among all
-tokens. Some events are looked for in close reports only, so that their n is smaller.
+A leak may show the input in the clear in one report of n. Its hits have to pay for 1/alpha and for
+the share of the expert that bets on it. They also pay for the choice of the event among all tokens.
+Some events are looked for in close reports only, so that their n is smaller.
 """
 
 import bisect

@@ -1,7 +1,8 @@
 """One hashed table of everything that reports show, with counts for each input.
 
-A *token* is a 64-bit hash of something that a report shows: a place, a value at a place, a binary
-digit, a threshold that a number reaches, a relation with an earlier report, two values together.
+A *token* is a 64-bit hash of something that a report shows. It may be a place, a value at a place,
+a binary digit, or a threshold that a number reaches. A relation with an earlier report is a token,
+too, and so are two values together.
 Each token has a parent, without which it cannot show. A report therefore belongs to one of three
 sets: its parent does not show, the parent shows and the token does not, or both show.
 
@@ -38,9 +39,9 @@ CLOSE, THIN = 2048, 8
 
 ROWS, MOST_ROWS = 1 << 12, 1 << 18  # of a new table, and of the largest one: some 20 MB
 COLUMNS, MOST_COLUMNS = 1 << 6, 1 << 14  # places with numbers
-DOORS = 1 << 22  # bytes that remember first appearances
+MARKS = 1 << 22  # bytes that remember first appearances
 HELD, EDGES = 32, 15  # values kept of a column, and thresholds at their quantiles
-AGAIN = 8  # a column gets new thresholds when it has grown so many times
+NEVER = 1 << 62  # when a column gets other thresholds: their counts would lack all reports before
 FEW = 64  # relations are looked for in reports with at most so many numbers
 JOINED = 12  # numbers of a report of which every two are compared
 COUPLED = 40  # values of a report of which every two make a couple; half as many later
@@ -80,7 +81,7 @@ def _order(rows: Array, n: int) -> tuple[Array, Array]:
 @kernel
 def _take(
     start: int, numbers: Any, categories: Any, sides: Array, size: int, close: Array,
-    rows: Any, columns: Any, doors: Array, state: Array,
+    rows: Any, columns: Any, marks: Array, state: Array,
 ) -> tuple[int, Array, Array]:  # fmt: skip
     """Find the tokens of reports from number `start` on, and enter new ones.
 
@@ -244,14 +245,14 @@ def _take(
                     earlier: Any = np.int64(-1)
                     straight = kinds[a] != VALUE and kinds[a] < DIFFER
                     if not straight:
-                        door = np.int64(key >> _S40) ^ np.int64(key & np.uint64(DOORS - 1))
-                        door &= DOORS - 1
-                        if doors[door] == 0:
-                            doors[door] = x + 1
+                        mark = np.int64(key >> _S40) ^ np.int64(key & np.uint64(MARKS - 1))
+                        mark &= MARKS - 1
+                        if marks[mark] == 0:
+                            marks[mark] = x + 1
                             state[3] += 1
                             found[a] = -1
                             continue
-                        earlier = np.int64(doors[door]) - 1
+                        earlier = np.int64(marks[mark]) - 1
                     if state[0] >= rows.keys.size:
                         state[1] += 1
                         found[a] = -1
@@ -308,7 +309,7 @@ def _cut(columns: Any, used: int) -> None:
             if v > some[0] and (k == 0 or v > columns.edges[q, k - 1]):
                 columns.edges[q, k] = v
                 k += 1
-        columns.edged[q], columns.due[q] = k, max(AGAIN * columns.seen[q], HELD)
+        columns.edged[q], columns.due[q] = k, NEVER
 
 
 @kernel
@@ -345,7 +346,7 @@ class Table:
     Attributes
     ----------
     state : int array (5,)
-        Number of rows, tokens that found no room, columns, used doors, and reports.
+        Number of rows, of tokens that could not be entered, of columns, of used marks, of reports.
     totals : float array (2, inputs)
         Reports of each input before the last block, and in it.
     """
@@ -355,7 +356,7 @@ class Table:
         self.state, self.totals = np.zeros(5, np.int64), np.zeros((2, inputs))
         self.rows = self._rows(ROWS)
         self.columns = self._columns(COLUMNS)
-        self.doors = np.zeros(DOORS * used, np.uint8)
+        self.marks = np.zeros(MARKS * used, np.uint8)
 
     def _rows(self, room: int) -> Rows:
         k = self.inputs
@@ -392,7 +393,7 @@ class Table:
         while start < sides.size:
             done, some, new = _take(
                 start, records[:5], records[5:8], sides, self.size, close, self.rows,
-                self.columns, self.doors, self.state,
+                self.columns, self.marks, self.state,
             )  # fmt: skip
             before = ends[start]
             ends[start + 1 : done + 1] = before + new[start + 1 : done + 1]
@@ -410,8 +411,8 @@ class Table:
     def end_block(self) -> None:
         """Choose thresholds for the columns that are due."""
         _cut(self.columns, int(self.state[2]))
-        if self.state[3] > DOORS // 2:
-            self.doors[:], self.state[3] = 0, 0
+        if self.state[3] > MARKS // 2:
+            self.marks[:], self.state[3] = 0, 0
 
     def forget_block(self) -> None:
         """Add the counts of the last block to those of the past."""
@@ -424,14 +425,14 @@ class Table:
     def clear(self, kept: Array) -> None:
         """Forget all counts, but not the columns; places with these hashes are coupled."""
         self.rows, self.totals[:] = self._rows(self.rows.keys.size), 0
-        self.state[[0, 1, 3]], self.doors[:] = (kept.size, 0, 0), 0
+        self.state[[0, 1, 3]], self.marks[:] = (kept.size, 0, 0), 0
         self.columns.known[:] = False
         self.rows.keys[: kept.size] = self.rows.left[: kept.size] = kept
         self.rows.coupled[: kept.size] = True
         _indexed(self.rows.keys, kept.size, self.rows.index, True)
 
     def prune(self) -> Array | None:
-        """Make room if the rows are used up; return the new number of each row, or ``None``.
+        """Forget rows if they are used up; return the new number of each row, or ``None``.
 
         Rows without a parent stay.
         """
@@ -442,7 +443,7 @@ class Table:
         roots = self.rows.parents[:n] < 0
         least = np.partition(size, n * 3 // 4)[n * 3 // 4]
         stay = roots | (size > max(least, 3))
-        for _ in range(2):  # what has lost its parent goes, too
+        for _ in range(2):  # rows that have lost their parent go, too
             stay &= roots | stay[self.rows.parents[:n]]
         self._moved(np.flatnonzero(stay), self.rows.keys.size)
         return np.where(stay, np.cumsum(stay) - 1, -1)
@@ -459,7 +460,7 @@ class Table:
             _indexed(self.columns.keys, n, self.columns.index, False)
 
     def _moved(self, some: Array, room: int) -> None:
-        """Keep some rows, in a table with so much room."""
+        """Keep some rows, in a table with space for so many."""
         old, self.rows = self.rows, self._rows(room)
         for name in Rows._fields[1:]:
             getattr(self.rows, name)[: some.size] = getattr(old, name)[some]
@@ -478,15 +479,15 @@ class Table:
         columns = {
             f"columns.{name}": getattr(self.columns, name)[:m] for name in Columns._fields[1:]
         }
-        return {"state": self.state, "totals": self.totals, "doors": self.doors, **rows, **columns}
+        return {"state": self.state, "totals": self.totals, "marks": self.marks, **rows, **columns}
 
     def restore(self, new: dict[str, Array], room: int, columns: int) -> None:
         """Continue from the arrays of `kept`, which are not trusted."""
-        self.state, self.totals, self.doors = (new[name] for name in ("state", "totals", "doors"))
+        self.state, self.totals, self.marks = (new[name] for name in ("state", "totals", "marks"))
         n, m = int(self.state[0]), int(self.state[2])
         checks.need(
             0 <= n <= room <= MOST_ROWS and 0 <= m <= columns <= MOST_COLUMNS
-            and room % ROWS == 0 and columns % COLUMNS == 0 and self.doors.size in (0, DOORS)
+            and room % ROWS == 0 and columns % COLUMNS == 0 and self.marks.size in (0, MARKS)
             and self.state.size == 5 and len(self.totals) == 2,
             "state must hold a table, got numbers out of range",
         )  # fmt: skip

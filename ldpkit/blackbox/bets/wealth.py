@@ -161,7 +161,7 @@ class Wealth:
     most : float array (claims,)
         The largest logarithm of the wealth against each claim, at the end of a block.
     won : float array (experts,)
-        What the bets of each expert against the claim would have won, each with a stake of 1.
+        Logarithms of the winnings of each expert against the claim, each from a stake of 1.
     """
 
     def __init__(
@@ -221,7 +221,7 @@ class Wealth:
 
     @property
     def each(self) -> Array:
-        """What the bets of each expert against the claim would have won, as logarithms."""
+        """Logarithms of the winnings of each expert against the claim, each from a stake of 1."""
         start = self.prior[:-1, self.lines]
         gained = self.now[:-1] - self.logs[:-1, self.lines]
         none = np.logaddexp.reduce(start, axis=1)
