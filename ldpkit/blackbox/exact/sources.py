@@ -94,6 +94,10 @@ class Tape:
         self.drawn += 1
         return self.stream.getrandbits(count.bit_length() + 64) % count if count > 1 else 0
 
+    def whole(self, count: int) -> Any:
+        """Return what Python's generators return for a whole number below another."""
+        return self.below(count)
+
     def real(self, base: type) -> Any:
         """Return a generator of NumPy with this tape, or ``None`` if its draws are to be forked."""
         self.made.append(base(np.random.SFC64([self.number, len(self.made)])))
@@ -295,8 +299,8 @@ def _classes(source: Tape, undo: contextlib.ExitStack) -> None:
     original = random.Random.seed
     for cls in (random.Random, random.SystemRandom):
         followed(cls, "random", source.uniform)
-        followed(cls, "getrandbits", lambda k: source.below(2**k))
-        followed(cls, "_randbelow", source.below)
+        followed(cls, "getrandbits", lambda k: source.whole(2**k))
+        followed(cls, "_randbelow", source.whole)
     _set(undo, random.Random, "seed", seed)
     wrong = "the client sets the state of a generator"
     _set(undo, random.Random, "setstate", lambda self, state: source.stop(wrong))
