@@ -386,19 +386,22 @@ def plan(
 @click.option("--inputs", required=True, metavar="JSON", help="List of inputs of any type.")
 @click.option("--epsilon", type=float, required=True, help="The claim.")
 @click.option("--delta", type=float, default=0.0, show_default=True, help="Delta of the claim.")
-@options(exact_client, only=("ways", "tapes"))
+@options(exact_client, only=("ways", "tapes", "seconds"))
 @as_json
-def exact(client: str, inputs: str, as_json: bool, ways: int, tapes: int, **claim: Any) -> int:
+def exact(
+    client: str, inputs: str, as_json: bool, ways: int, tapes: int, seconds: float, **claim: Any
+) -> int:
     """Compute the exact loss of a client by running every way through its code.
 
-    Exit status: 0 if the exact loss keeps the claim. 1 if it exceeds the claim by more than 1e-9. 2
-    if the input is invalid. 4 if the distribution cannot be computed, so that an audit of reports
-    is next.
+    If ways are left when the time is over, the loss is known as an interval. Exit status: 0 if its
+    upper end keeps the claim. 1 if its lower end exceeds the claim by more than 1e-9. 2 if the
+    input is invalid. 4 if neither is known, so that an audit of reports is next.
     """
 
     def start() -> ExactResult:
         separate = SeparateClient.of(client, values=listed(inputs), report="any", **claim)
-        return separate.function(functools.partial(exact_client, ways=ways, tapes=tapes))
+        limits = {"ways": ways, "tapes": tapes, "seconds": seconds}
+        return separate.function(functools.partial(exact_client, **limits))
 
     result = start()
     # a client with a secret that it drew at its start seems to draw no coins

@@ -92,12 +92,12 @@ class Tree(Tape):
 
     def follow(self, node: Node, grow: bool = True) -> None:
         """Let the next call of the client take the way to a node, and go on if it may `grow`."""
-        self.ahead, self.grow = node.route(), grow
+        self.ahead, self.grow, self.node, self.at = node.route(), grow, node.root, 0
 
     def begin(self) -> None:
         super().begin()
-        self.node, self.at = self.root, 0
         self.words: list[str] = []
+        self.coins: list[list[int]] = []  # ranges in which the coins of this way are known to lie
 
     def clock(self, time: Callable[[], float] = time.perf_counter) -> float:
         """Return the time; the clock is a default, so that it is not replaced."""
@@ -175,16 +175,17 @@ class Tree(Tape):
         return self.pick([1.0] * count, f"number below {count} = {{}}") if count > 1 else 0
 
     def whole(self, count: int) -> Any:
-        wait = self.lazy and 1 < count < 2**1000
-        return Whole(self, [0, count], int, f"number below {count}") if wait else self.below(count)
+        if not self.lazy or not 1 < count < 2**1000:
+            return self.below(count)
+        self.coins.append([0, count])
+        return Whole(self, self.coins[-1], int, f"number below {count}")
 
     def pick(self, masses: Sequence[float], words: str) -> int:
         return self.fork(masses, words.format)
 
     def uniform(self) -> "Drawn":
-        if self.grow and self.clock() > self.until:  # also in a loop that compares nothing
-            self.leave()
-        return Drawn(self, [0, 2**53], _coin, "random()")
+        self.coins.append([0, 2**53])
+        return Drawn(self, self.coins[-1], _coin, "random()")
 
     def real(self, base: type) -> None:
         return None
@@ -345,11 +346,17 @@ class Whole(Drawn):
 
 def _taking(name: str) -> Callable[..., Any]:
     followed = _METHODS[name] if name in _FOLLOWED else None
+    usual = vars(operator).get(name)
+    turned = vars(operator).get(f"__{name[3:]}") if name[2] == "r" else None
 
     def method(self: Whole, *given: Any) -> Any:
         if followed and type(given[0]) is int:
             return followed(self, *given)
-        return getattr(self.taken(), name)(*given)
+        whole = self.taken()
+        given = tuple(one.taken() if type(one) is Whole else one for one in given)
+        if usual:
+            return usual(whole, *given)
+        return turned(given[0], whole) if turned else getattr(whole, name)(*given)
 
     return method
 

@@ -35,6 +35,9 @@ __all__ = ["Joints"]
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), Fraction, Decimal)
 _RANDOM = (random.Random, random.SystemRandom)
 _NUMPY = (np.random.Generator, np.random.RandomState)
+_READERS = {"locals", "vars", "eval", "exec", "dir", "_getframe"}  # of all variables
+_ENDS = ("JUMP_FORWARD", "JUMP_BACKWARD", "RETURN", "RAISE", "RERAISE")  # nothing follows
+_SETS = ("STORE_FAST", "STORE_FAST_STORE_FAST")
 _LIBRARY, _OURS = os.path.dirname(random.__file__), str(Path(__file__).parents[2]) + os.sep
 
 
@@ -61,7 +64,7 @@ class Joints:
         self.calls += 1
         self.pure = self.pure and not any(map(functools.partial(_stores, code), _steps(code)))
         lines = _beginnings(code)
-        entry = self.tree.node, self.calls, code
+        entry = self.tree.node, self.calls, code, len(self.tree.coins)
 
         def line(frame: types.FrameType, event: str, given: Any) -> Any:
             if event == "line" and frame.f_lineno in lines and self.pure:
@@ -73,14 +76,17 @@ class Joints:
     def reach(self, entry: tuple[Any, ...], frame: types.FrameType) -> None:
         """End the way if an earlier one has reached the same line in the same state."""
         tree, node = self.tree, self.tree.node
-        if tree.seeds or tree.at < len(tree.ahead) or node is entry[0]:
+        if tree.seeds or tree.at < len(tree.ahead):
             return
         known: list[Any] = []
+        live = _live(frame.f_code)[frame.f_lasti]
         try:
-            held = [(name, _frozen(one, known)) for name, one in sorted(frame.f_locals.items())]
+            held = [(name, _frozen(one, known))
+                    for name, one in sorted(frame.f_locals.items()) if name in live]  # fmt: skip
         except (TypeError, RecursionError):
             return
-        earlier = self.nodes.setdefault((*entry, frame.f_lineno, *held), node)
+        coins = [tuple(one) for one in tree.coins[: entry[-1]]]  # which callers may hold
+        earlier = self.nodes.setdefault((*entry, frame.f_lineno, *coins, *held), node)
         if earlier is not node:
             node.same = earlier
             tree.leave()
@@ -125,6 +131,27 @@ def _stores(code: types.CodeType, step: dis.Instruction) -> bool:
     return kind in ("GLOBAL", "ATTR", "SUBSCR") or (
         kind == "DEREF" and step.argval in code.co_freevars
     )
+
+
+@functools.cache
+def _live(code: types.CodeType) -> dict[int, set[str]]:
+    """Return the variables that may be read before they are set, for each instruction."""
+    steps, names = [*dis.get_instructions(code)], {*code.co_varnames, *code.co_cellvars}
+    names |= {*code.co_freevars}
+    every = bool(code.co_exceptiontable or _READERS & {*code.co_names})
+    always = names if every else names - {*code.co_varnames} | {*code.co_cellvars}
+    live, before = {one.offset: always for one in steps}, None
+    while live != before:
+        before, after = {**live}, always
+        for one in reversed(steps):
+            known = set() if one.opname.startswith(_ENDS) else after
+            if one.opcode in dis.hasjrel or one.opcode in dis.hasjabs:
+                known = known | live[one.argval]
+            if "_FAST" in one.opname:
+                own = {*one.argval} if isinstance(one.argval, tuple) else {one.argval}
+                known = known - own if one.opname in _SETS else known | own
+            live[one.offset] = after = known | always
+    return live
 
 
 @functools.cache

@@ -340,7 +340,7 @@ def _laws(
     All ways are run twice at least, and so often that the client is called `least` times.
     """
     begin = tree.clock()
-    ends = [begin + (until - begin) * (at + 1) / (2 * client.k) for at in range(client.k)]
+    ends = [begin + (until - begin) * (at + 1) / client.k for at in range(client.k)]
     try:
         found = [_ways(client, at, tree, end) for at, end in enumerate(ends)]
     except ClientError:  # a compiled function may refuse a whole number that is not drawn yet
@@ -352,7 +352,6 @@ def _laws(
         for _ in range(max(1, math.ceil(least / max(1, len(ways))) - 1)):
             for way, node in ways.items():
                 tree.follow(node, grow=False)
-                tree.root = node.root
                 if (_ask(client, at, tree), tuple(tree.words)) != (way.report, way.when):
                     tree.stop(MOVED)
     return [[*ways] for ways, _ in found], [left for _, left in found]
@@ -364,6 +363,7 @@ def _ways(client: Client, at: int, tree: Tree, until: float) -> tuple[dict[Way, 
     Return these ways with their last nodes, and the mass that is left.
     """
     tree.plant(until)
+    begin = tree.clock()
     ends: dict[Node, tuple[tuple[str, ...], str]] = {}
     join, left, traced = True, 1.0, sys.gettrace()
     for calls in itertools.count(1):
@@ -383,7 +383,8 @@ def _ways(client: Client, at: int, tree: Tree, until: float) -> tuple[dict[Way, 
         if join and not tree.joints.pure:  # begin again, and join nothing
             tree.plant(until)
             join, ends = False, {}
-        over = not tree.open or len(ends) >= tree.most or tree.clock() > until
+        again = (tree.clock() - begin) * len(ends) / calls  # seconds for running all ways again
+        over = not tree.open or len(ends) >= tree.most or tree.clock() + again > until
         if over or calls & (calls - 1) == 0:
             left = tree.weigh()
         # further ways are not likelier than these
@@ -435,32 +436,36 @@ def _interval(
     Lower end: the loss at delta is the least e with H(e) <= delta. It is at least
     ln((p(S) - delta) / (q(S) + s)), for every S.
 
-    Upper end, if no claim lies between: let T be the reports whose q is less than 100 s, and those
-    that were not seen. Then P(T) <= p(T) + r. For an event S without reports of T,
-    P(S) - exp(e) Q(S) <= p(S) + r - exp(e) q(S), which is at most delta if
-    e >= ln((p(S) + r - delta) / q(S)). For r > delta a single report has the largest such ratio,
-    because a sum in numerator and denominator is a mean of ratios. An event is the union of a part
-    within T and a part without, so that the loss at delta + p(T) + r is at most this e.
+    Upper end for delta > r: H(e) is at most delta, if max_S p(S) - exp(e) q(S) is at most delta - r.
 
-    If the claim lies between the ends, H(epsilon) is at most max_S p(S) - exp(epsilon) q(S) + r.
-    Therefore the loss is at most epsilon at this delta. It exceeds the delta of the claim by
-    r + exp(epsilon) s at most, because epsilon is no less than the lower end.
+    Upper end for a smaller delta: let T be the reports whose q is less than 100 s, and those that
+    were not seen. Then P(T) <= p(T) + r. For an event S without reports of T, P(S) - exp(e) Q(S) is
+    at most p(S) + r - exp(e) q(S), and therefore at most delta if
+    e >= ln((p(S) + r - delta) / q(S)). A single report has the largest such ratio, because a sum in
+    numerator and denominator is a mean of ratios. An event is the union of a part within T and a
+    part without, so that the loss at delta + p(T) + r is at most this e. If that end lies below the
+    lower one, T contains reports that matter, and the upper end is infinite.
+
+    If the claim lies between the ends, the claim is the upper end, because H(epsilon) is at most
+    max_S p(S) - exp(epsilon) q(S) + r. That exceeds delta by r + exp(epsilon) s at most, because
+    epsilon is no less than the lower end.
     """
     lower, report = _loss(curve, delta, q_left)
     if not p_left + q_left:
         return lower, report, lower, 0.0
-    known = [row for row in curve if row[2] >= _KNOWN * q_left]
-    added = p_left + math.fsum(p for _, p, q in curve if q < _KNOWN * q_left)
-    if p_left > delta:
-        upper = max((math.log((p + p_left - delta) / q) if q else math.inf for _, p, q in known),
-                    default=-math.inf)  # fmt: skip
+    added = p_left
+    if p_left < delta:
+        upper, _ = _loss(curve, delta - p_left)
     else:
-        upper, _ = _loss(known, delta - p_left)
+        known = [(p, q) for _, p, q in curve if q >= _KNOWN * q_left]
+        added += math.fsum(p for _, p, q in curve if q < _KNOWN * q_left)
+        upper = max((math.log((p + p_left - delta) / q) if q else math.inf for p, q in known),
+                    default=math.inf)  # fmt: skip
     if lower <= epsilon + TOLERANCE and epsilon < upper:
         odds = math.exp(min(epsilon, 700.0))
         excess = math.fsum(max(p - odds * q, 0.0) for _, p, q in curve) - delta
         return lower, report, epsilon, p_left + max(excess, 0.0)
-    return lower, report, upper if upper >= lower else math.inf, added
+    return (lower, report, math.inf, p_left) if upper < lower else (lower, report, upper, added)
 
 
 def _findings(
