@@ -4,6 +4,7 @@
 attacks on the same reports. The modules, from the bottom up:
 
 - `stats`: bounds of rates and of epsilon, and expected values;
+- `once`: the bound from a single run with many canaries, `one_run`;
 - `mechanisms`: clients, which turn values into reports;
 - `attacks`: events and guesses that an adversary computes from reports;
 - `auditors`: statements about epsilon that follow from counts;
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from .auditors import AuditResult, audits
     from .blackbox.clients import Client
     from .blackbox.exact import exact_client
+    from .once import one_run
 
 __version__ = "0.4.0"
 
@@ -34,12 +36,13 @@ _FROM = {
     "AuditResult": "auditors",
     "Client": "blackbox.clients",
     "exact_client": "blackbox.exact",
+    "one_run": "once",
 }
 # fmt: off
 __all__ = [
-    "audit", "audits", "exact_client", "AuditResult", "Client", "mechanisms", "reports", "attacks",
-    "auditors", "refine", "beyond", "blackbox", "testing", "stats", "guess_success", "rng",
-    "grid", "executors"
+    "audit", "audits", "exact_client", "one_run", "AuditResult", "Client", "mechanisms", "reports",
+    "attacks", "auditors", "refine", "beyond", "blackbox", "testing", "stats", "guess_success",
+    "rng", "grid", "executors"
 ]
 # fmt: on
 

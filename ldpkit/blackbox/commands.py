@@ -400,8 +400,8 @@ def exact(
 
     def start() -> ExactResult:
         separate = SeparateClient.of(client, values=listed(inputs), report="any", **claim)
-        limits = {"ways": ways, "tapes": tapes, "seconds": seconds}
-        return separate.function(functools.partial(exact_client, **limits))
+        run = functools.partial(exact_client, ways=ways, tapes=tapes, seconds=seconds)
+        return separate.function(run)
 
     result = start()
     # a client with a secret that it drew at its start seems to draw no coins

@@ -1,5 +1,6 @@
 """Coins that fork: the ways through a client are run by falling probability, and weighed."""
 
+import functools
 import heapq
 import itertools
 import math
@@ -206,7 +207,7 @@ class Drawn:
     followed = True
 
     def __init__(
-        self, tree: Tree, known: list[int], value: Callable[[float], Any], text: str
+        self, tree: Tree, known: list[int], value: Callable[[int], Any], text: str
     ) -> None:
         self.tree, self.known, self.value, self.text = tree, known, value, text
 
@@ -228,9 +229,12 @@ class Drawn:
         self.tree.few(abs(last - first) + 1)
         step = 1 if last > first else -1
         values = range(first, last + step, step)
-        ends = [low, *(_first(
-            lambda n: step * (int(of(self.value(n))) - v) >= 0, low, high
-        ) for v in values[1:]), high]  # fmt: skip
+
+        def reached(v: int, n: int) -> bool:
+            return step * (int(of(self.value(n))) - v) >= 0
+
+        firsts = (_first(functools.partial(reached, v), low, high) for v in values[1:])
+        ends = [low, *firsts, high]
         masses = [float(b - a) for a, b in itertools.pairwise(ends)]
         at = self.tree.fork(masses, lambda at: words(values[at]))
         self.known[:] = ends[at : at + 2]
@@ -331,7 +335,7 @@ class Whole(Drawn):
     It can be added to whole numbers. All other uses fork over its values.
     """
 
-    __class__ = property(lambda self: int)  # type: ignore[assignment]
+    __class__ = property(lambda self: int)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.taken(), name)

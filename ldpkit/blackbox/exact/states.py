@@ -172,11 +172,10 @@ def _beginnings(code: types.CodeType) -> frozenset[int]:
 
     def enter(statements: list[ast.stmt]) -> None:
         for one in statements:
-            nested = isinstance(one, (ast.If, ast.While))
-            head = one.test if nested else one
+            head: ast.AST = one.test if isinstance(one, (ast.If, ast.While)) else one
             loops = any(isinstance(part, ast.comprehension) for part in ast.walk(head))
-            heads.append((one.lineno, 0 if loops else head.end_lineno or 0))
-            if nested:
+            heads.append((one.lineno, 0 if loops else getattr(head, "end_lineno", 0)))
+            if isinstance(one, (ast.If, ast.While)):
                 enter(one.body)
                 enter(one.orelse)
 

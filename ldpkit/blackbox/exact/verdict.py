@@ -58,7 +58,7 @@ class Way(NamedTuple):
     Attributes
     ----------
     probability : float
-        Probability of this way.
+        Probability of this way, and of those that were joined with it.
     when : tuple of str
         Conditions on the coins.
     report : str
@@ -86,7 +86,7 @@ class ExactResult(NamedTuple):
     reason : str
         Why nothing exact can be said; empty if it can.
     ways : list of list of Way
-        All ways through the client for each input, none if there is a reason.
+        The ways through the client that were run, for each input.
     runs : int
         Number of calls for each input that all agree.
     lower, upper : float
@@ -176,8 +176,10 @@ class ExactResult(NamedTuple):
         return {
             "status": self.status,
             **self._asdict(),
-            **{name: (None if math.isnan(one) else str(one) if math.isinf(one) else one)
-               for name, one in losses.items()},
+            **{
+                name: (None if math.isnan(one) else str(one) if math.isinf(one) else one)
+                for name, one in losses.items()
+            },
             "inputs": [plain(one) for one in self.inputs],
             "ways": sum(map(len, self.ways)),
             "findings": [one._asdict() for one in self.findings],
@@ -199,8 +201,13 @@ def exact_client(
     """Compute the exact loss of a client, and compare it with its claim.
 
     Every draw of the client that is compared with a number, rounded to a whole number or taken from
-    a finite range is forked. Each way through the client is run once, and weighed. Then all ways
-    are run again, with other clocks, so that other sources of chance are found out.
+    a finite range is forked. The ways through the client are run once, likeliest first, and
+    weighed. Ways that come to the same state of a function are joined (`states`), so that the loop
+    of a rejection is solved. Then all ways are run again, with other clocks, so that other sources
+    of chance are found out.
+
+    A loop may have infinitely many ways. If the time is over before all were run, the loss is known
+    as an interval at a slightly larger delta.
 
     A generator that was made before the call gives fair coins, even if its seed was fixed. A client
     that drew a secret when it was imported seems to draw nothing. Therefore the command
@@ -221,11 +228,15 @@ def exact_client(
         Largest number of ways through the client for one input.
     tapes : int
         Number of tapes with the same coins for all inputs, see `replay`.
+    seconds : float
+        Largest time in seconds. All ways that were found are run again, and each input is asked
+        1,000 times, also if that takes longer.
 
     Returns
     -------
     ExactResult
-        Its `status` is ``"violation"`` if the loss exceeds epsilon by more than 1e-9.
+        Its `status` is ``"violation"`` if the lower end of the loss exceeds epsilon by more than
+        1e-9, and ``"none found"`` if the upper end does not and `remaining` is at most 0.01.
 
     Raises
     ------
@@ -249,12 +260,12 @@ def exact_client(
             raise Stop(found["findings"][0].text)
         with replaced(tree):
             laws, left = _laws(client, tree, start + seconds, found["runs"])
-        found["ways"] = laws
         if needed > ways and min(map(len, laws)) == 1:
             tree.stop(f"no coin was seen, and for so large an epsilon only {needed:,} calls exclude"
                       " another source of chance: raise the number of ways")  # fmt: skip
         if any(len({way.report for way in law}) == 1 and law[0].when for law in laws):
             tree.stop("coins are drawn and do not change the report: the client may remember it")
+        found["ways"] = laws
         pairs = [*itertools.permutations(range(client.k), 2)]
         losses = [_interval(_curve(laws[a], laws[b]), left[a], left[b], epsilon, delta)
                   for a, b in pairs]  # fmt: skip
@@ -424,7 +435,11 @@ def _loss(
 
 
 def _interval(
-    curve: list[tuple[str, float, float]], p_left: float, q_left: float, epsilon: float, delta: float
+    curve: list[tuple[str, float, float]],
+    p_left: float,
+    q_left: float,
+    epsilon: float,
+    delta: float,
 ) -> tuple[float, str, float, float]:
     """Return the ends of the loss, the report of the lower one, and what the upper adds to delta.
 
@@ -436,7 +451,7 @@ def _interval(
     Lower end: the loss at delta is the least e with H(e) <= delta. It is at least
     ln((p(S) - delta) / (q(S) + s)), for every S.
 
-    Upper end for delta > r: H(e) is at most delta, if max_S p(S) - exp(e) q(S) is at most delta - r.
+    Upper end for delta > r: H(e) is at most delta if max_S p(S) - exp(e) q(S) is at most delta - r.
 
     Upper end for a smaller delta: let T be the reports whose q is less than 100 s, and those that
     were not seen. Then P(T) <= p(T) + r. For an event S without reports of T, P(S) - exp(e) Q(S) is
