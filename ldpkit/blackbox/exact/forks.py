@@ -35,7 +35,7 @@ class Node:
     share, mass : float
         Probability of the branch, and of the way from the first node to this one.
     children : list of Node
-        What follows, empty if no coin follows or if it is not known yet.
+        The nodes after the next coin, empty if no coin follows or if none is known yet.
     same : Node or None
         An earlier node in the same state, whose ways are not run again.
     """
