@@ -107,14 +107,14 @@ def keep(x):
 
 
 def attribute(v):
-    x = random.randrange(2)
+    x = int(random.random() < 0.5)
     keep(x)
     x = 0
     return Holder.kept + x
 
 
 def item(v):
-    x = random.randrange(2)
+    x = int(random.random() < 0.5)
     SEEN[0] = x
     x = 0
     return SEEN[0] + x
@@ -125,7 +125,7 @@ def enclosing(v):
 
     def toss():
         nonlocal x
-        x = random.randrange(2)
+        x = int(random.random() < 0.5)
 
     toss()
     toss()

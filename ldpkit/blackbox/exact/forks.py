@@ -97,6 +97,7 @@ class Tree(Tape):
 
     def begin(self) -> None:
         super().begin()
+        self.joints.calls = 0
         self.words: list[str] = []
         self.coins: list[list[int]] = []  # ranges in which the coins of this way are known to lie
 
