@@ -6,6 +6,7 @@ import random
 import secrets
 
 SEEN = [0]
+REGISTER = {}
 
 
 def rejection(v):
@@ -120,6 +121,12 @@ def item(v):
     return SEEN[0] + x
 
 
+def registered():
+    REGISTER["toss"]()
+    y = 0
+    return y
+
+
 def enclosing(v):
     x = 0
 
@@ -127,9 +134,8 @@ def enclosing(v):
         nonlocal x
         x = int(random.random() < 0.5)
 
-    toss()
-    toss()
-    return x
+    REGISTER.update(toss=toss)
+    return registered() + x
 
 
 def stacked(v):

@@ -128,7 +128,7 @@ def _steps(code: types.CodeType) -> list[dis.Instruction]:
 def _stores(code: types.CodeType, step: dis.Instruction) -> bool:
     """Return whether an instruction changes anything but a variable of its own function."""
     kind = step.opname.partition("_")[2]
-    return kind in ("GLOBAL", "ATTR", "SUBSCR") or (
+    return kind in ("GLOBAL", "ATTR", "SUBSCR", "SLICE") or (
         kind == "DEREF" and step.argval in code.co_freevars
     )
 

@@ -29,7 +29,7 @@ TOLERANCE = 1e-9
 _SURE = 13.9  # -ln of the probability that another source of chance hides, 1e-6
 _RUNS = 1000  # calls of the client for one input, at least
 _EARLY = 1024  # ways after which a tree that seems so many times too large is left
-_LEFT = 1e-12  # mass of ways that are not run
+_LEAST, _LEFT = 128, 1e-12  # calls, after which ways of so small a mass are not run
 _KNOWN = 100  # a report is well known if its mass is so many times the mass that is left
 _MOST = 0.01  # largest delta that ways which were not run may add to a claim that is kept
 
@@ -263,7 +263,8 @@ def exact_client(
         if needed > ways and min(map(len, laws)) == 1:
             tree.stop(f"no coin was seen, and for so large an epsilon only {needed:,} calls exclude"
                       " another source of chance: raise the number of ways")  # fmt: skip
-        if any(len({way.report for way in law}) == 1 and law[0].when for law in laws):
+        drawn = [law for law, rest in zip(laws, left) if not rest and law[0].when]
+        if any(len({way.report for way in law}) == 1 for law in drawn):
             tree.stop("coins are drawn and do not change the report: the client may remember it")
         found["ways"] = laws
         pairs = [*itertools.permutations(range(client.k), 2)]
@@ -401,7 +402,7 @@ def _ways(client: Client, at: int, tree: Tree, until: float) -> tuple[dict[Way, 
         # further ways are not likelier than these
         if calls == _EARLY and (1 - left) * tree.most < _EARLY * (1 - _MOST):
             tree.stop(f"there are more than {tree.most:,} ways through the client")
-        if over or left < _LEFT:
+        if over or (left < _LEFT and calls >= _LEAST):
             return {Way(end.mass, *text): end for end, text in ends.items()}, left
     raise AssertionError
 
