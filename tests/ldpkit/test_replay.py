@@ -426,7 +426,8 @@ def test_a_seed_is_named():
 
 def command(client, *more):
     """Status, output and error of the command."""
-    given = ["exact", "--client", f"exact_clients:{client}", "--inputs", "[0, 1]", "--epsilon", "1"]
+    given = ["exact", "--client", f"exact_clients:{client}", "--inputs", "[0, 1]", "--epsilon", "1",
+             "--seconds", "1000"]  # fmt: skip
     out, err = io.StringIO(), io.StringIO()
     aside = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
     with aside[0], aside[1], pytest.raises(SystemExit) as end:
