@@ -65,7 +65,7 @@ def index(root: Path) -> str:
         some = [entry for entry in entries(root) if entry.effect == effect]
         lines = []
         for e in some:
-            paper = e.name.rpartition("-")[0].replace("-", "_")
+            paper = e.page.rpartition("/")[2]
             where = ", ".join(map(figures.short, e.affects)) or "no figure"
             old = f'<a id="{e.name}"></a>'  # once all entries stood on this page, and links to them still lead here
             lines.append(f"* {old}[{figures.PAPERS.get(paper, 'Packages')} {e.title}]({e.name}): {where}")
