@@ -11,9 +11,12 @@
   if (!HOST.test(location.hostname) || !PREFIX.test(location.pathname)) return;
 
   const offered = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (offered) history.replaceState(null, "", location.pathname + location.search);
+  if (offered) {
+    sessionStorage.setItem("live-token-offered", offered); // who goes on before it is tried takes it along
+    history.replaceState(null, "", location.pathname + location.search);
+  }
   globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, {
-    live: { data: script.dataset.page, offered },
+    live: { data: script.dataset.page },
   });
 
   const part = (name) => new URL(`live/${name}`, script.src).href;

@@ -592,6 +592,19 @@ def test_jupyterlab_runs_a_cell_and_downloads_a_notebook_without_a_cookie(page, 
     assert page.context.cookies() == [] and live.token not in page.url
 
 
+def test_who_goes_on_before_the_server_answered_keeps_the_token(page, live):
+    page.route(
+        "**/api/live", lambda route: None
+    )  # the first page never hears whether its token holds
+    page.goto(live.link)
+    page.unroute("**/api/live")
+    page.goto(f"{live.base}/static/{PAGE}.html")
+    status(page, "Ready")
+    assert page.evaluate(
+        "[sessionStorage['live-token'], 'live-token-offered' in sessionStorage]"
+    ) == [live.token, False]
+
+
 def test_a_tab_whose_token_does_not_hold_takes_that_of_another_tab(page, live):
     other = enter(page.context.new_page(), live)
     enter(page, live)

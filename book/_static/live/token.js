@@ -4,11 +4,11 @@
 (() => {
   "use strict";
   const NAME = "live-token",
+    OFFERED = "live-token-offered", // the link's, until it was tried
     PROTOCOL = "v1.token.websocket.jupyter.org",
     WAIT = 1000; // milliseconds that other tabs have to answer
   globalThis.ldpkit ||= { live: {} };
-  const { offered } = ldpkit.live,
-    script = /** @type {HTMLScriptElement} */ (document.currentScript),
+  const script = /** @type {HTMLScriptElement} */ (document.currentScript),
     root = new URL("../../../", script.src).pathname; // of this start of the server
   const tabs = new BroadcastChannel(NAME);
   const own = () => sessionStorage.getItem(NAME);
@@ -21,22 +21,21 @@
     );
 
   async function find() {
-    for (const known of [own(), offered])
-      if (known && (await holds(known))) {
-        sessionStorage.setItem(NAME, known);
-        return known;
-      }
-    const found = await new Promise((done) => {
+    for (const known of [own(), sessionStorage.getItem(OFFERED)])
+      if (known && (await holds(known))) return known;
+    return new Promise((done) => {
       tabs.addEventListener("message", async ({ data }) => {
         if (data.token && (await holds(data.token))) done(data.token);
       });
       tabs.postMessage({});
       setTimeout(done, WAIT, "");
     });
-    if (found) sessionStorage.setItem(NAME, found);
-    return found;
   }
-  const token = find();
+  const token = find().then((found) => {
+    if (found) sessionStorage.setItem(NAME, found);
+    sessionStorage.removeItem(OFFERED);
+    return found;
+  });
   tabs.addEventListener("message", ({ data }) => {
     if (!data.token && own()) tabs.postMessage({ token: own() });
   });
