@@ -88,6 +88,11 @@ def curves(axis: Axes, series: pd.DataFrame, look: Look, beside: Collection[str]
         axis.plot(at, height.clip(lower=floor) if marker else height, **style)
 
 
+def aside(look: Look) -> float:
+    """Return how far the bar of a series stands from the middle of its group."""
+    return (look["number"] - (look["count"] - 1) / 2) * 0.8 / look["count"] if "count" in look else 0.0
+
+
 def bars(axis: Axes, series: pd.DataFrame, look: Look, beside: Collection[str], _: object, places: Mapping[object, int]) -> None:
     """Draw one series of a panel as bars next to those of the other series."""
     width = 0.8 / look.get("count", 1)
@@ -95,7 +100,7 @@ def bars(axis: Axes, series: pd.DataFrame, look: Look, beside: Collection[str], 
         rows = rows[np.isfinite(rows["y"])]
         half, middle = 0.45, rows["x"].map(places).astype(float)
         if source != "claim":
-            half, middle = width / 2, middle + (look["number"] - (look["count"] - 1) / 2) * width
+            half, middle = width / 2, middle + aside(look)
         if source in ("exact", "claim"):
             axis.hlines(
                 rows["y"],
@@ -159,6 +164,22 @@ def legends(
     # panels keep their size, however long the legend is
     high = legend.get_window_extent().height / grid.figure.dpi
     grid.figure.set_figheight(grid.figure.get_figheight() + high)
+
+
+def note(axis: Axes, says: str, point: tuple[float, float], at: tuple[float, float]) -> None:
+    """Write words into a panel, centred `at` shares of its width and height, with a line to a point of the data."""
+    axis.annotate(
+        says,
+        point,
+        at,
+        textcoords="axes fraction",
+        fontsize=8,
+        ha="center",
+        va="center",
+        zorder=4,
+        bbox={"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85},
+        arrowprops={"arrowstyle": "-", "color": "0.3", "lw": 0.7, "shrinkB": 3},
+    ).set_in_layout(False)
 
 
 def upright(axis: Axes, rows: pd.DataFrame, scale: str, floor: float | None, ends: tuple[float | None, float | None]) -> None:

@@ -9,7 +9,7 @@ figure, so that a reader can download it.
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -30,7 +30,7 @@ from . import plot_style
 from .paper_values import has_columns
 from .plot_style import COLOURS, MARKERS, SOURCES
 
-__all__ = ["COLOURS", "MARKERS", "COLUMNS", "SOURCES", "use", "tidy", "figure", "attach", "data", "delta_over_epsilon",
+__all__ = ["COLOURS", "MARKERS", "COLUMNS", "SOURCES", "Note", "use", "tidy", "figure", "attach", "data", "delta_over_epsilon",
            "trade_off", "summary", "show", "number"]  # fmt: skip
 
 _RARE = 25  # fewer events in all runs together have no bell-shaped distribution
@@ -38,6 +38,33 @@ _FORMS = (("svg+xml", "svg"), ("png", "png"))  # types of pictures, and their na
 _SPEC = "application/vnd.ldpkit.figure+json"  # media type of the options of `figure`
 _CURVE, _LEAST_DELTA = (4.6, 3.3), 1e-4  # size of a picture of a trade-off curve; smaller bounds of delta are left out
 COLUMNS = ["panel", "series", "source", "x", "y", "error"]
+
+
+class Note(NamedTuple):
+    """Words inside a picture, with a line to the point that they are about.
+
+    Attributes
+    ----------
+    says : str
+        The words, which give the reason of what is seen.
+    series : str
+        The series of the point, ``""`` for one without a name, or the name of a claim.
+    x : float or str
+        Its place on the horizontal axis. A series without a point there has no note.
+    at : (float, float)
+        Where the middle of the words stands, as shares of the panel's width and height, from its lower left corner.
+    panel : str
+        The panel of the point.
+    when : bool
+        Whether the words are true in this run. Otherwise they are left out.
+    """
+
+    says: str
+    series: str
+    x: float | str
+    at: tuple[float, float]
+    panel: str = ""
+    when: bool = True
 
 
 def use() -> None:
@@ -197,6 +224,7 @@ def figure(
     palette: str | None = None,
     error: str = "mean ± sd",
     z: bool = False,
+    notes: Iterable[Note] = (),
 ) -> Figure:
     """Draw one figure from one table.
 
@@ -232,6 +260,8 @@ def figure(
         Meaning of a marker with its error bar.
     z : bool
         Whether *exact* is the expectation of the runs, so that their deviations can be judged by it.
+    notes : iterable of Note
+        Words inside the panels. The exact value of a point is preferred to that of a run.
     """
     for name, value, allowed in (
         ("kind", kind, ("lines", "bars")), ("xscale", xscale, ("linear", "log", "symlog")),
@@ -289,6 +319,12 @@ def figure(
             axis.grid(axis="x", visible=False)
         else:
             plot_style.along(axis, shown if "x" in share else here, xscale)
+    for note in (one for one in notes if one.when):
+        points = table[(table["panel"] == note.panel) & (table["series"] == note.series) & (table["x"] == note.x)]
+        for _, point in points.sort_values("source", key=lambda names: names != "exact", kind="stable")[:1].iterrows():
+            axis = grid.axes_dict[note.panel]
+            middle: Any = places[note.x] + plot_style.aside(looks[note.series]) if kind == "bars" else note.x
+            plot_style.note(axis, note.says, (middle, max(point["y"], axis.get_ylim()[0])), note.at)
     words = {"paper": "the paper", "released code": "the released code"}
     words["exact"] = "exact expectation" if z else "exact"
     barred = table["error"].notna() & (table["source"] != "exact")

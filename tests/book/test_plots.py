@@ -301,3 +301,38 @@ def test_a_mean_is_no_number_if_a_run_has_none():
     assert cell["mean"].tolist() == [1.5, pytest.approx(math.nan, nan_ok=True)]
     shown = triples(cell.assign(paper=math.nan)).to_html()
     assert "1.5000 ± 0.7071" in shown and "(no number)\n0.5000" in shown and "nan" not in shown
+
+
+def notes(figure):
+    """The words inside the panels of a figure, with the points that they are about."""
+    return {
+        text.get_text(): text.xy
+        for axis in figure.axes
+        for text in axis.texts
+        if hasattr(text, "xy")
+    }
+
+
+def test_a_note_points_at_the_exact_value_and_is_off_where_it_is_false_or_has_no_point():
+    rows = both(
+        curve("this run", (1.1, 2.1, 4.1)),
+        curve("exact", (1, 2, 4)),
+        curve("exact", (7, 8), (1, 2), panel="other"),
+    )
+    said = plots.Note("because", "", 2, (0.5, 0.9))
+    assert notes(draw(rows, notes=[said])) == {"because": (2, 2)}
+    assert notes(draw(rows, notes=[said._replace(panel="other")])) == {"because": (2, 8)}
+    for off in ({"when": False}, {"x": 3}, {"series": "OUE"}, {"panel": "OUE"}):
+        assert notes(draw(rows, notes=[said._replace(**off)])) == {}
+
+
+def test_a_note_points_at_its_own_bar():
+    rows = table(
+        *(("", series, "this run", x, 1.0) for series in ("SUE", "OUE") for x in ("a", "b"))
+    )
+    figure = draw(rows, kind="bars", notes=[plots.Note("because", "OUE", "b", (0.5, 0.9))])
+    ((place, height),) = notes(figure).values()
+    (bar,) = [
+        bar for bar in figure.axes[0].patches if bar.get_x() < place < bar.get_x() + bar.get_width()
+    ]
+    assert height == 1 and bar.get_facecolor()[:3] == mpl.colors.to_rgb(plots.COLOURS[1])
