@@ -286,11 +286,12 @@ def anchor(name: str) -> str:
 
 
 def _table(rows: pd.DataFrame, marked: bool) -> str:
-    """Return a table of claims; each claim has a place for links if it is `marked`."""
-    lines = []
+    """Return a table of claims, which names each place once; each claim has a place for links if it is `marked`."""
+    lines, before = [], ""
     for r in rows.itertuples():
-        place = f'<span id="{anchor(r.id)}"></span>' if marked else ""
-        place += f"[{r.place}](/book/{r.page}.ipynb)" if r.page else r.place
+        named = f"[{r.place}](/book/{r.page}.ipynb)" if r.page else r.place
+        place = f'<span id="{anchor(r.id)}"></span>' * marked + named * (named != before)
+        before = named
         test = f"{SIGNS.get(r.relation, '')} {r.published}"
         test += f" ± {float(r.tolerance):g}" if r.tolerance not in ("", "0") else ""
         word, _, why = r.verdict.partition(":")
@@ -313,8 +314,10 @@ def page(root: Path) -> str:
     ]  # fmt: skip
     failed = table[table["verdict"].str.partition(":")[0] == "does not hold"]
     if len(failed):
-        failed = failed.assign(place=failed["paper"].map(figures.PAPERS) + ", " + failed["place"])
-        parts += ["### Claims that do not hold", _table(failed, marked=False), "### All claims"]
+        parts.append("### Claims that do not hold")
+        for paper, rows in failed.groupby("paper", sort=False):
+            parts += [f"**{figures.PAPERS[paper]}**", _table(rows, marked=False)]
+        parts.append("### All claims")
     for paper, name in figures.PAPERS.items():
         rows = table[table["paper"] == paper]
         said = "; ".join(f"{word}: {n}" for word, n in counts(rows).items())
