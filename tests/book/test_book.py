@@ -432,6 +432,8 @@ def lacks(page):
             named = meta["figure"].get("name", "").startswith("fig-")
             if not named or not meta["figure"].get("caption") or not meta["image"].get("alt"):
                 yield f"has no name, caption or alternative text for {source}"
+        if re.search(r"^plots\.show\(.*^\w", source, flags=re.M | re.S):
+            yield "has a table that is not shown, because it is not the last line of its cell"
         own = "" if page == "book/own_tests" else "|subprocess"  # that page runs pytest
         if re.search(rf"https?://|urlopen|requests\.|pip install{own}", source):
             yield "fetches or installs"
