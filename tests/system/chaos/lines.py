@@ -27,7 +27,7 @@ audit --mechanism RSFD[GRR] --k 4 --d 3 --epsilon 1 --trials 200 --attack tight
 audit --mechanism PM --epsilon 1 --attack tight --pair -1 0.5 --trials 200
 audit --mechanism L-SUE --k 5 --epsilon 1 --epsilon-first 0.5 --trials 200
 audit --client clients:report --report value --k 3 --epsilon 1 --trials 200
-audit --client clients:bits --report bits --k 3 --epsilon 1 --trials 200 --attack tight
+audit --client clients:bits --report bits --k 3 --epsilon 1 --trials 200 --attack tight --independent
 audit --mechanism GRR --k 5 --epsilon 1 --attack tight --until-sure --trials 900 --save kept --html page
 audit --client clients:any --report any --inputs [1,2] --epsilon 1 --attack learned --until-sure --trials 300
 audit --recordings a.jsonl b.jsonl --report any --epsilon 1 --attack learned --until-sure
@@ -202,12 +202,11 @@ def problem(found: Ended, reads: bool = False) -> str:
 def run(seed: int, n: int, folder: Path, told: bool = False) -> list[dict[str, object]]:
     """Run `n` hostile command lines; `told`, print how many ended with which status."""
     from ldpbook import paths
-    from ldpkit import cli
-    from ldpkit.cli import tables
+    from ldpkit import cli, jit
 
     warm()
     # which `cache --clear` may clear
-    paths.STORE, tables.CACHE = folder / "store", folder / "cache"
+    paths.STORE, jit.CACHE = folder / "store", folder / "cache"
     os.environ |= {"LDPKIT_DATA_URL": "http://127.0.0.1:9", "LDPKIT_DATA": str(folder / "data"),
                    "OPENBLAS_NUM_THREADS": "1", "HOME": str(folder)}  # fmt: skip
     commands = cli.commands().commands
