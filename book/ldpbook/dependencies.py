@@ -31,6 +31,8 @@ texts.
 """
 PINS = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.txt"))]
 LOCKS = ("requirements.lock", "requirements-dev.lock")
+ENGINE = "book/ldpbook/engine.txt"
+"""The release of which the engine of the site is made."""
 NPM = "book/ldpbook/js/package-lock.json"
 INSTALLED = [*LOCKS, *(path.relative_to(ROOT).as_posix() for path in PINS), NPM]
 """Every file whose releases a target of make installs, but for those in `DEBIAN`."""
@@ -111,7 +113,10 @@ def hashed(path: Path) -> str:
 
 def document(root: Path) -> dict[str, Any]:
     """Return the locked releases as a CycloneDX document, which is the same for the same lock."""
-    lock, project = (root / "requirements.lock").read_text(), tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    lock, project = (
+        (root / LOCKS[0]).read_text() + (root / ENGINE).read_text(),
+        tomllib.loads((root / "pyproject.toml").read_text())["project"],
+    )
     known = licences()
 
     def component(name: str, version: str, purl: str, licence: str) -> dict[str, Any]:
@@ -156,7 +161,7 @@ def main(upgrade: bool) -> None:
     resolve(upgrade)
     for path in PINS:
         path.write_text(hashed(path))
-    names = sorted({release.name for lock in LOCKS for release in releases((ROOT / lock).read_text())})
+    names = sorted({release.name for lock in (*LOCKS, ENGINE) for release in releases((ROOT / lock).read_text())})
     known = licences()
     rows = [(name, stated(name) or known.get(name, "")) for name in names]
     with LICENCES.open("w", newline="") as file:

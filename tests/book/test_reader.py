@@ -23,8 +23,8 @@ def test_every_parameter_of_the_book_allows_its_own_value_and_all_that_its_contr
     wrong = []
     for name in PROJECT.notebooks():
         for p in parameters.of(json.loads(PROJECT.source(name).read_text())).values():
-            own, told = parameters._evaluate(p.literal), p.control()
-            stops = [parameters._evaluate(stop) for stop in told["stops"]]
+            own, told = parameters.evaluate(p.literal), p.control()
+            stops = [parameters.evaluate(stop) for stop in told["stops"]]
             good = p.problem(own) is None and p.meaning and p.expects()
             good = good and (not p.paper or "paper" in p.paper)
             # the comment has to state the range
