@@ -206,11 +206,12 @@ def _load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
     context["script_files"][:] = [script for script, text in told if "thebe" not in text]
     live = doctree is not None and provenance.executed(project, page) is not None
     said = (
-        {"data-page": f"{context['pathto']('_live/', resource=True)}{page}.json"} | engine.offer(page.removeprefix("book/"))
+        {"data-page": f"{context['pathto']('_live/', resource=True)}{page}.json"}
+        | engine.offer(project, page.removeprefix("book/"))
         if live
         else {}
     )
-    said |= engine.offer(page.removeprefix("book/")) if "data-own-python" in body else {}
+    said |= engine.offer(project, page.removeprefix("book/")) if "data-own-python" in body else {}
     load("live.js", **said)
     for pattern, names in _LOADED.items():
         for name in names if re.search(pattern, body) else ():

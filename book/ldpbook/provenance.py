@@ -154,7 +154,7 @@ def built_with(notebook: execute.Json) -> dict[str, str]:
     return {}
 
 
-def live_data(page: str, notebook: execute.Json, seconds: float | None = None) -> execute.Json:
+def live_data(project: execute.Project, page: str, notebook: execute.Json, seconds: float | None = None) -> execute.Json:
     """Return the data of the live page's script: every code cell (also hidden ones), the parameters, and the time of a run.
 
     The values in ``browser`` are those with which the page takes less time in a browser.
@@ -167,7 +167,7 @@ def live_data(page: str, notebook: execute.Json, seconds: float | None = None) -
     built, known = built_with(notebook), parameters.of(notebook)
     form = [p.specification() | {"built": built.get(p.name, p.literal)} for p in known.values()]
     return {"page": page, "notebook": f"{page}.ipynb", "folder": page.rpartition("/")[0], "cells": cells, "parameters": form,
-            "seconds": seconds, "release": ldpkit.__version__, "browser": engine.smaller(page, known, built)}  # fmt: skip
+            "seconds": seconds, "release": ldpkit.__version__, "browser": engine.smaller(project, page, known, built)}  # fmt: skip
 
 
 def _link(app: Sphinx, page: str, name: str) -> str:
@@ -306,7 +306,7 @@ def files(app: Sphinx) -> Iterator[tuple[str, str]]:
         notebook = executed(project, page)
         if notebook is None:
             continue
-        yield f"_live/{page}.json", json.dumps(live_data(page, notebook, seconds.get(page)), ensure_ascii=False)
+        yield f"_live/{page}.json", json.dumps(live_data(project, page, notebook, seconds.get(page)), ensure_ascii=False)
         for figure in figures(notebook):
             if app.config.ldpkit_variant and (own := book / f"{figure.name}.svg").exists():
                 yield f"_book/{figure.name}.svg", own.read_text(encoding="utf-8")

@@ -135,33 +135,44 @@ def test_python_gets_a_limit_of_memory_and_shows_its_stack_pointer():
         parts.python(python(globals_=b"\3" + b"\x7f\1\x41\0\x0b" * 3))
 
 
-def test_a_page_gets_smaller_values_for_browsers_and_none_without_the_engine(monkeypatch, tmp_path):
+def test_a_page_gets_smaller_values_for_browsers_and_none_without_the_engine(tmp_path):
     """For every page, of the scale smoke and of that for browsers: nothing is larger than in the notebook."""
-    monkeypatch.setattr(parts, "SERVED", tmp_path)
+    with_engine, without = (execute.Project(paths.ROOT, tmp_path / name) for name in ("a", "b"))
+    parts.served(with_engine).mkdir(parents=True)
     found = {}
-    for page in execute.Project(paths.ROOT).notebooks():
-        notebook = json.loads((paths.ROOT / f"{page}.ipynb").read_text())
+    for page in with_engine.notebooks():
+        notebook = json.loads(with_engine.source(page).read_text())
         known = parameters.of(notebook)
-        found[page] = parts.smaller(page, known, {})
+        found[page] = parts.smaller(with_engine, page, known, {})
         for name, value in found[page].items():
             given, own = map(parameters.evaluate, (value, known[name].literal))
             fewer = given < own if isinstance(given, (int, float)) else len(given) <= len(own)
             assert fewer, (page, name)
-        assert parts.smaller(page, known, found[page]) == {
+        assert parts.smaller(with_engine, page, known, found[page]) == {
             name: value for name, value in found[page].items() if value[0] == "["
         }
     assert found["book/ldp_auditor/fig4"]["delta"] == "[0, 1e-05]"
-    monkeypatch.setattr(parts, "SERVED", tmp_path / "none")
-    assert parts.smaller("book/ldp_auditor/fig4", {}, {}) == {}
-    assert "without the engine" in parts.offer("rad/fig1")["data-engine-lacks"]
+    assert parts.smaller(without, "book/ldp_auditor/fig4", {}, {}) == {}
+    assert "without the engine" in parts.offer(without, "rad/fig1")["data-engine-lacks"]
 
 
-def test_a_part_is_kept_until_its_source_changes_or_it_is_damaged(monkeypatch, tmp_path):
-    monkeypatch.setattr(parts, "KEPT", tmp_path)
+def test_without_the_engine_a_site_serves_none_of_it(tmp_path, monkeypatch):
+    """By a word of whoever builds, or because a project pins no release of it."""
+    monkeypatch.setenv("ENGINE", "0")
+    for project in (execute.Project(paths.ROOT, tmp_path / "a"), execute.Project(tmp_path)):
+        parts.served(project).mkdir(parents=True)  # of an earlier build
+        parts.prepare(project)
+        assert not parts.served(project).exists()
+        monkeypatch.delenv("ENGINE")
+
+
+def test_a_part_is_kept_until_its_source_changes_or_it_is_damaged(tmp_path):
     calls = []
 
     def packed(source):
-        return parts.packed("x", source, lambda: calls.append(source) or source.encode())[0]
+        return parts.packed(tmp_path, "x", source, lambda: calls.append(source) or source.encode())[
+            0
+        ]
 
     first = packed("one")
     assert packed("one") == first and calls == ["one"]

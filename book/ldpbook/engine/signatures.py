@@ -4,7 +4,6 @@ Machine code of kernels is kept beside an index of the signatures for which they
 the signatures from there. After a build of the book the list holds those of all pages, too.
 """
 
-import gc
 import hashlib
 import importlib
 import json
@@ -35,12 +34,9 @@ Word = str | list[Any] | None
 def kernels() -> dict[str, Any]:
     """Return every kernel of the package and of pages by its name."""
     sys.path[:0] = [str(paths.ROOT / folder) for folder in FOLDERS]
-    for module in pkgutil.walk_packages(ldpkit.__path__, "ldpkit."):
-        if not module.name.startswith(("ldpkit.testing", "ldpkit.__main__")):
-            importlib.import_module(module.name)
-    for name in OWN:
-        importlib.import_module(name)
-    found = [thing for thing in gc.get_objects() if type(thing) is jit._Lazy]
+    names = [module.name for module in pkgutil.walk_packages(ldpkit.__path__, "ldpkit.")]
+    modules = [importlib.import_module(n) for n in (*names, *OWN) if not n.startswith(("ldpkit.testing", "ldpkit.__main__"))]
+    found = [thing for module in modules for thing in vars(module).values() if isinstance(thing, jit._Lazy)]
     return {f"{k.__module__}.{k.__qualname__}": k for k in sorted(found, key=lambda k: (k.__module__, k.__qualname__))}
 
 
@@ -77,6 +73,7 @@ def main() -> None:
 
     The check sum of the kernels that are compiled for them is written, too.
     """
+    from .. import execute
     from . import parts
 
     found = kernels()
@@ -86,6 +83,6 @@ def main() -> None:
         json.dumps([name, [word(kind) for kind in signature]]) for name, kernel in found.items() for signature in known(kernel)
     }
     LIST.write_text("[\n" + ",\n".join(sorted(rows)) + "\n]\n")
-    total = hashlib.sha256((parts.kernels(paths.ROOT) / "kernels.wasm").read_bytes()).hexdigest()
+    total = hashlib.sha256((parts.kernels(execute.Project(paths.ROOT)) / "kernels.wasm").read_bytes()).hexdigest()
     PINS.write_text(json.dumps(json.loads(PINS.read_text()) | {machine(): total}, indent=1) + "\n")
     print(f"{len(rows)} signatures of {len({json.loads(row)[0] for row in rows})} kernels")

@@ -85,10 +85,11 @@ class Shell:
         self.user_ns = main.__dict__
         self.user_ns.update(__builtins__=builtins, display=self.display, get_ipython=lambda: self)
 
-    def display(self, *things: object, **_: object) -> None:
+    def display(self, *things: Any, raw: bool = False, **_: object) -> None:
         for thing in things:
             self.flush()
-            data = json.loads(json.dumps(self.display_formatter.format(thing), default=str).replace("NaN", "null"))
+            shown = thing if raw else self.display_formatter.format(thing)
+            data = json.loads(json.dumps(shown, default=str).replace("NaN", "null"))
             compiled.ask(kind="say", type="display_data", content={"data": data})
 
     def flush(self) -> None:
