@@ -60,7 +60,7 @@ _LOADED = {
     "data-board": ("board.css", "board.data.js", "board.js"),
     'class="(answer docutils|evidence|gallery|gallery papers|drawn)"': ("reading.css", "reading.js"),
     "data-explorer=": ("explore.css",),
-    "data-own-python": ("engine/parts.js", "engine/client.js"),
+    "data-own-python": ("engine/parts.js", "live/worker.js", "engine/client.js"),
 }
 """Styles and scripts of the pages whose HTML has a part."""
 _ENTRANCE = """\

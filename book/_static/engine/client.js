@@ -1,8 +1,8 @@
-/* A reader's own client in Python, audited by the real auditor in a worker behind walls (see parts.js). */
+/* A reader's own client in Python, audited by the real auditor in a kernel behind walls (see live/worker.js). */
 (() => {
   "use strict";
   const { button, make, grouped } = ldpkit.base,
-    { lacks, parts, script, walled } = ldpkit.engine,
+    { Kernel } = ldpkit.live,
     host = /** @type {HTMLElement} */ (document.querySelector("[data-own-python]")),
     { engine, engineLacks } = /** @type {HTMLElement} */ (
       document.querySelector("script[data-engine], script[data-engine-lacks]") ??
@@ -10,8 +10,6 @@
     ).dataset;
   const SILENT = 60, // seconds without a word, after which the client is ended
     MOST = 20_000; // characters of what a client prints that are shown
-  const IMPORTS = "numpy, scipy.stats, ldpkit.blackbox.sequential";
-  const STEPS = { python: "Loading numpy and scipy …", libraries: "Reading the auditor …" };
   const START = `def client(values, rng):
     keep = 2.718281828459045 / (2.718281828459045 + 3)   # epsilon = 1, four values
     lie = rng.integers(0, 4, len(values))                # a slip: it may be the truth
@@ -55,7 +53,7 @@
       }),
     },
     go = button("▶ Audit this client", () => audit(), { "data-own-run": true }),
-    stop = button("■ Cancel", () => end("Cancelled."), { "data-run-cancel": true }),
+    stop = button("■ Cancel", () => cancel(), { "data-run-cancel": true }),
     status = make("p", { role: "status" }),
     bar = make("progress", {
       max: 1,
@@ -72,8 +70,13 @@
   code.value = START;
   stop.disabled = true;
 
-  let running; // what ends the audit in progress
-  const end = (why) => running?.(new Error(why));
+  let kernel, // of the audit in progress
+    cancelled,
+    fault; // what the client raised
+  function cancel() {
+    cancelled = true;
+    kernel.interrupt();
+  }
 
   /* Inputs of the form, or the first that is wrong in words. */
   function given() {
@@ -118,99 +121,51 @@
       ),
     );
   }
+  const say = (words, share = bar.value) => {
+    status.textContent = words;
+    bar.value = share;
+  };
+  function show(kind, content) {
+    if (kind === "error") fault = `${content.ename}: ${content.evalue}`;
+    else if (kind === "display_data") finished(content.data);
+    else if (content.name === "progress") {
+      const [n, all, unit] = JSON.parse(content.text);
+      say(`${grouped(n)} of at most ${grouped(all)} ${String(unit).slice(0, 40)} …`, n / all);
+    } else if (printed.textContent.length < MOST) {
+      printed.hidden = false;
+      printed.textContent += String(content.text).slice(0, MOST);
+    }
+  }
   async function audit() {
-    const stopping = new AbortController();
-    let worker, watch;
     const began = performance.now();
-    const say = (words, share) => {
-      status.textContent = words;
-      if (share !== undefined) bar.value = share;
-    };
+    cancelled = false;
+    fault = "";
     try {
-      const asked = given(),
-        why = lacks();
-      if (why) throw new Error(why);
+      const asked = JSON.stringify(JSON.stringify(given()));
       go.disabled = true;
       stop.disabled = bar.hidden = false;
       printed.textContent = "";
       printed.hidden = true;
       result.replaceChildren();
-      state("fetching");
-      const cancelled = new Promise((_, refused) => {
-        running = refused;
-      });
-      const work = async () => {
-        const [found, blob] = await Promise.all([
-          parts(stopping.signal, (n, all) =>
-            say(
-              `Fetching Python and ldpkit, once: ${Math.round(n / 1e6)} of ${Math.round(all / 1e6)} MB …`,
-              (0.4 * n) / all,
-            ),
-          ),
-          script(stopping.signal),
-        ]);
-        state("starting");
-        say("Starting Python …", 0.4);
-        worker = await walled(blob);
-        let heard = performance.now();
-        const ask = (message, moved) =>
-          new Promise((/** @type {(good: boolean) => void} */ done, refused) => {
-            worker.onmessage = ({ data }) => {
-              heard = performance.now();
-              if (data.type === "progress") say(STEPS[data.step], 0.6);
-              else if (data.type === "done") done(true);
-              else if (data.type === "failed")
-                refused(new Error(String(data.error).split("\n")[0]));
-              else if (data.kind === "error")
-                refused(new Error(`${data.content.ename}: ${data.content.evalue}`));
-              else if (data.kind === "display_data") finished(data.content.data);
-              else if (data.content?.name === "progress") {
-                const [n, all, unit] = JSON.parse(data.content.text);
-                say(
-                  `${grouped(n)} of at most ${grouped(all)} ${String(unit).slice(0, 40)} …`,
-                  n / all,
-                );
-              } else if (data.kind === "stream" && printed.textContent.length < MOST) {
-                printed.hidden = false;
-                printed.textContent += String(data.content.text).slice(0, MOST);
-              }
-            };
-            worker.postMessage(message, moved);
-          });
-        const files = found.parts;
-        await ask(
-          { type: "open", id: 1, parts: files, imports: IMPORTS, folder: "book" },
-          Object.values(files),
-        );
-        state("running");
-        watch = setInterval(() => {
-          if (performance.now() - heard > SILENT * 1000)
-            end(
-              `The client did not answer for ${SILENT} seconds (an endless loop?): it was ended.`,
-            );
-        }, 500);
-        heard = performance.now();
-        const words = JSON.stringify(JSON.stringify(asked));
-        await ask(
-          {
-            type: "run",
-            id: 2,
-            code: `import json\nfrom ldpbook.engine.inside import judge\njudge.judge(**json.loads(${words}))`,
-          },
-          [],
-        );
+      const step = (words, share, word) => {
+        say(words, share);
+        state(word);
       };
-      await Promise.race([work(), cancelled]);
+      kernel = new Kernel("book", () => {}, step, { walls: true, silent: SILENT });
+      await kernel.start();
+      state("running");
+      const good = await kernel.run(
+        `import json\nfrom ldpbook.engine.inside import judge\njudge.judge(**json.loads(${asked}))`,
+        show,
+      );
+      if (!good) throw new Error(fault || kernel.ended);
       say(`Audited in ${((performance.now() - began) / 1000).toFixed(0)} s.`);
       state("done");
     } catch (error) {
       say(error.message);
-      state(error.message === "Cancelled." ? "cancelled" : "failed");
+      state(cancelled ? "cancelled" : "failed");
     }
-    stopping.abort();
-    clearInterval(watch);
-    worker?.terminate();
-    running = null;
+    kernel?.disconnect();
     go.disabled = false;
     stop.disabled = bar.hidden = true;
   }

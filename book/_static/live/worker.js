@@ -1,7 +1,8 @@
-/* Live pages, first part where no server of ours serves them: a kernel in a worker of this page. It takes the place of kernel.js. */
+/* Live pages, first part where no server of ours serves them: a kernel in a worker of this page. It takes the place of kernel.js.
+   With `walls` the worker is in a frame that reaches nothing (see parts.js); what comes from there is shown, and not kept. */
 (() => {
   "use strict";
-  const { lacks, parts, keep, image, script } = ldpkit.engine;
+  const { lacks, parts, keep, image, script, walled } = ldpkit.engine;
   const IMPORTS = "numpy, scipy.stats, pandas, matplotlib.pyplot, seaborn, ldpkit.auditors",
     SILENT = 600, // seconds without a word, after which a run is taken for an endless loop
     MB = (n) => `${Math.round(n / 1e6)} MB`;
@@ -18,7 +19,9 @@
     refuse; // ends the start in progress
     kept; // the state after all imports, until it is stored
     stopping = new AbortController();
-    constructor(folder, onlost, onstep) {
+    constructor(folder, onlost, onstep, { walls = false, silent = SILENT } = {}) {
+      this.walls = walls;
+      this.silent = silent;
       this.folder = folder;
       this.onlost = onlost;
       this.onstep = onstep;
@@ -49,20 +52,23 @@
         script(signal),
       ]);
       step("Starting Python …", 0.5, "starting");
-      module ??= await WebAssembly.compile(found.parts["python.wasm"]);
+      if (!this.walls) module ??= await WebAssembly.compile(found.parts["python.wasm"]);
       const old = await image(found.name),
-        files = { ...found.parts, "python.wasm": module },
+        files = this.walls ? found.parts : { ...found.parts, "python.wasm": module },
         moved = [...Object.values(files).filter((one) => one instanceof ArrayBuffer), old?.memory];
-      if (this.ended) return;
+      const worker = this.walls
+        ? await walled(blob)
+        : new Worker(URL.createObjectURL(blob), { name: "ldpkit" });
+      if (this.ended) return worker.terminate();
       this.name = found.name;
-      this.worker = new Worker(URL.createObjectURL(blob), { name: "ldpkit" });
+      this.worker = worker;
       this.worker.onerror = (e) => this.end(`Python could not be started: ${e.message}.`);
       this.worker.onmessage = ({ data }) => this.receive(data);
       const opened = {
         type: "open",
         parts: files,
         image: old,
-        keep: !old && Boolean(globalThis.caches),
+        keep: !old && !this.walls && Boolean(globalThis.caches),
       };
       const good = await this.send(
         { ...opened, imports: IMPORTS, folder: this.folder },
@@ -86,8 +92,8 @@
       let failed = false,
         heard = performance.now();
       const watch = setInterval(() => {
-        if (performance.now() - heard > SILENT * 1000)
-          this.end(`Stopped: nothing came for ${SILENT} s.`);
+        if (performance.now() - heard > this.silent * 1000)
+          this.end(`Stopped: no answer for ${this.silent} seconds (an endless loop?).`);
       }, 1000);
       this.shown = (kind, content) => {
         heard = performance.now();
@@ -104,7 +110,7 @@
       return good && !failed;
     }
     receive(data) {
-      if (data.type === "image") this.kept = data.image;
+      if (data.type === "image" && !this.walls) this.kept = data.image;
       const asked = this.waiting.get(data.id);
       if (data.type === "progress") asked?.show("progress", data);
       else if (data.type === "say") asked?.show(data.kind, data.content);
@@ -141,5 +147,10 @@
     }
   }
 
-  Object.assign(ldpkit.live, { ask: async () => null, Kernel, here: true, root: "" });
+  ldpkit.live = Object.assign(ldpkit.live ?? {}, {
+    ask: async () => null,
+    Kernel,
+    here: true,
+    root: "",
+  });
 })();
