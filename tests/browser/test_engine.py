@@ -389,12 +389,28 @@ def test_an_own_client_is_judged_and_finds_nothing_of_the_reader(page, site):
     page.wait_for_function(f"{OWN} === 'running'", timeout=200_000)
     page.locator("[data-own-python] [data-run-cancel]").click()
     assert ended(page, OWN) == "cancelled"
-    for text, words in (("x = 1", "must define a function"), ("def client(", "SyntaxError")):
+    for text, words in (
+        ("x = 1", "must define a function"),
+        ("def client(", "SyntaxError"),
+        ("def client(value):\n    return bytes(2**30)\n", "asked for more memory"),
+    ):
         box.fill(text)
         go.click()
         assert ended(page, OWN) == "failed"
         assert words in page.locator("[data-own-python] [role=status]").inner_text()
     assert page.outside == []
+
+
+def test_a_client_that_never_answers_is_ended(page, site):
+    page.clock.install()
+    page.goto(f"{site}/book/explore/own.html")
+    page.locator("[data-own-client]").fill("def client(value):\n    while True:\n        pass\n")
+    page.locator("[data-own-run]").click()
+    page.wait_for_function(f"{OWN} === 'running'", timeout=280_000)
+    page.clock.fast_forward(61_000)
+    assert ended(page, OWN) == "failed"
+    assert "endless loop" in page.locator("[data-own-python] [role=status]").inner_text()
+    assert page.locator("iframe[sandbox=allow-scripts][hidden]").count() == 0  # its frame is gone
 
 
 def test_the_frame_of_a_client_reaches_neither_network_nor_storage_nor_page(page, site):
@@ -428,6 +444,10 @@ def test_a_file_says_in_one_sentence_that_it_cannot_run(page):
     page.goto((HTML / f"{PAGE}.html").as_uri())
     assert "python -m http.server" in page.locator("#engine-offer").inner_text()
     assert page.locator("[data-run-here]").count() == 0
+    page.goto((HTML / "book/explore/own.html").as_uri())
+    page.locator("[data-own-run]").click()
+    assert ended(page, OWN) == "failed"
+    assert "python -m http.server" in page.locator("[data-own-python] [role=status]").inner_text()
 
 
 def test_a_page_runs_below_a_path_on_plain_http_without_a_cache():

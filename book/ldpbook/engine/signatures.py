@@ -1,7 +1,8 @@
 """For which types of arguments the kernels are compiled: a list in ``signatures.json``, which a command makes.
 
 Machine code of kernels is kept beside an index of the signatures for which they were called. `main` runs the golden audits and takes
-the signatures from there. After a build of the book the list holds those of all pages, too.
+the signatures from there. Pages that a build executed with the same source have added theirs. A signature that is in the list stays
+there while its kernel can be compiled for it, because a build does not execute a page again whose results are current.
 """
 
 import hashlib
@@ -62,6 +63,21 @@ def known(kernel: Any) -> list[Any]:
     return [key[0] for key in cache._cache_file._load_index()] if hasattr(cache, "_cache_file") else []
 
 
+def compiles(kernel: Any, words: list[Word]) -> bool:
+    """Return whether a kernel, which was perhaps edited, can be compiled for these types."""
+    import numba
+    from numba.core import errors
+
+    from . import compile
+
+    function = kernel.__wrapped__
+    try:
+        numba.njit(function).compile(tuple(compile.kind(word, sys.modules[function.__module__]) for word in words))
+    except (errors.NumbaError, AttributeError, TypeError, ValueError):
+        return False
+    return True
+
+
 def machine() -> str:
     """Return the Python and the processor, on which the bytes of compiled kernels depend."""
     return f"{'.'.join(platform.python_version_tuple()[:2])} {platform.machine()}"
@@ -82,6 +98,9 @@ def main() -> None:
     rows = {
         json.dumps([name, [word(kind) for kind in signature]]) for name, kernel in found.items() for signature in known(kernel)
     }
+    for name, words in json.loads(LIST.read_text()):
+        if name in found and json.dumps([name, words]) not in rows and compiles(found[name], words):
+            rows.add(json.dumps([name, words]))
     LIST.write_text("[\n" + ",\n".join(sorted(rows)) + "\n]\n")
     total = hashlib.sha256((parts.kernels(execute.Project(paths.ROOT)) / "kernels.wasm").read_bytes()).hexdigest()
     PINS.write_text(json.dumps(json.loads(PINS.read_text()) | {machine(): total}, indent=1) + "\n")
