@@ -43,7 +43,7 @@ COLUMNS = ["panel", "series", "source", "x", "y", "error"]
 class Note(NamedTuple):
     """Words inside a picture, with a line to the point that they are about.
 
-    Attributes
+    Parameters
     ----------
     says : str
         The words, which give the reason of what is seen.
