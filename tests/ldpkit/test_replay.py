@@ -21,7 +21,7 @@ from apart import apart
 from exact_clients import EPS, KEEP, K, Q
 
 from ldpkit import Client
-from ldpkit.blackbox.exact import exact_client, replay, verdict
+from ldpkit.blackbox.exact import exact_client, replay, sources, verdict
 from ldpkit.cli import main
 
 exact_client = functools.partial(exact_client, seconds=1e5)  # no test depends on speed
@@ -314,20 +314,28 @@ def test_draws_that_are_not_followed_hand_over(use, words):
     assert words in result.reason
 
 
-NEVER = [
-    lambda: random.random() < 0, lambda: random.SystemRandom().randrange(1), lambda: os.urandom(0),
+@pytest.mark.parametrize("drawn", [
+    lambda: random.random() < 0,
+    lambda: random.SystemRandom().randrange(1),
+    lambda: os.urandom(0),
     lambda: np.random.random() < 0,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("drawn", NEVER)
+])  # fmt: skip
 @apart
-def test_a_client_that_draws_for_ever_is_ended(drawn):
+def test_a_client_that_never_ends_is_ended(drawn):
     def endless(v):
         while not drawn():
             pass
 
-    assert "draws more than" in exact_client(endless, 1.0, inputs=[0, 1]).reason
+    def rarely(v):
+        return v if random.random() >= 1e-9 else endless(v)
+
+    running = threading.active_count()
+    assert "does not end" in exact_client(endless, 1.0, inputs=[0, 1], seconds=0.1).reason
+    for thread in threading.enumerate()[running:]:
+        thread.join()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "_DRAWS", 1000)
+        assert "draws more than" in exact_client(rarely, 1.0, inputs=[0, 1], tapes=5).reason
 
 
 @apart

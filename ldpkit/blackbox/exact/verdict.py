@@ -5,11 +5,14 @@
 chance are Python's or NumPy's generators or those of the system.
 """
 
+import contextlib
+import ctypes
 import heapq
 import itertools
 import json
 import math
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
@@ -250,7 +253,7 @@ def exact_client(
     delta = checks.real("delta", client.delta if delta is None else delta, 0, 1, closed="[)")
     seconds = checks.real("seconds", seconds, 0, closed="()")
     tree = Tree(checks.integer("ways", ways, 1, 10**8))
-    found: Row = {"findings": replay(client, tapes=tapes)}
+    found: Row = {"findings": replay(client, tapes=tapes, seconds=seconds)}
     # if the client draws from another source and keeps epsilon, two inputs have one report each in
     # so many calls with probability 1e-6
     needed = math.ceil(_SURE / -math.log1p(-math.exp(-min(max(epsilon, 1e-9), 30.0))))
@@ -291,7 +294,7 @@ def exact_client(
 
 
 def replay(
-    client: Any, inputs: Sequence[Input] | None = None, *, tapes: int = 100
+    client: Any, inputs: Sequence[Input] | None = None, *, tapes: int = 100, seconds: float = 10.0
 ) -> list[Finding]:
     """Give a client the same coins for several inputs, and return what this shows.
 
@@ -305,11 +308,18 @@ def replay(
         As in `exact_client`.
     tapes : int
         Number of tapes.
+    seconds : float
+        Largest time of a first call for all inputs, which is ended afterwards.
     """
     client, tape = _client(client, inputs), Tape()
     calls: list[list[Any]] = [[] for _ in range(client.k)]
-    # imports and compilation take place before anything is replaced
-    client.perturb(np.array([0]), np.random.default_rng())
+    first = threading.Thread(target=_first_call, args=(client,), daemon=True)
+    first.start()
+    first.join(seconds)
+    if first.is_alive():
+        end = ctypes.pythonapi.PyThreadState_SetAsyncExc
+        end(ctypes.c_ulong(first.ident or 0), ctypes.py_object(SystemExit))
+        return [Finding("unknown", f"a call of the client does not end in {seconds:g} seconds")]
     try:
         with replaced(tape):
             for tape.number in range(checks.integer("tapes", tapes, 1)):
@@ -325,6 +335,12 @@ def replay(
         return [Finding("unknown", str(stop))]
     values = client.values or range(client.k)
     return _findings(values, tapes, *zip(*(zip(*own) for own in calls)))
+
+
+def _first_call(client: Client) -> None:
+    """Let imports and compilation take place before anything is replaced."""
+    with contextlib.suppress(BaseException):  # the next call fails too
+        client.perturb(np.arange(client.k), np.random.default_rng())
 
 
 def _client(client: Any, inputs: Sequence[Input] | None) -> Client:
