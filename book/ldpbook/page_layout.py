@@ -271,8 +271,8 @@ def bars(project: Project) -> str:
 def gallery(project: Project) -> str:
     """Return the gallery as HTML, with one list for each paper."""
     items, board = figures.items(project.root), figures.board(project.root)
-    key = "".join(f'<span><i class="{name}"></i> {text}</span>' for name, text in SHADES.items())
-    key += '<span><b>a conclusion differs</b>: see <a href="claims.html">claims</a> and <a href="errata.html">errata</a></span>'
+    key = " ".join(f'<span><i class="{name}"></i> {text}</span>' for name, text in SHADES.items())
+    key += ' <span><b>a conclusion differs</b>: see <a href="claims.html">claims</a> and <a href="errata.html">errata</a></span>'
     parts = [f'<p class="gallery-key">{states.of_papers(project.root, figures.PAPERS).html}. {key}</p>']
     for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
         asked: set[str] = set()

@@ -146,7 +146,7 @@ def _differences(root: Path, claims: pd.DataFrame, items: Collection[str]) -> tu
         if entry.effect == errata.EFFECTS[-1] and {*entry.affects} & {*items} and entry.name.rpartition("-")[0] in papers
         and not any(each.conclusion and f"[{entry.name}]" in each.why for each in listed)
     ]  # fmt: skip
-    return tuple(listed)
+    return tuple(sorted(listed, key=lambda each: not each.conclusion))
 
 
 def _state(root: Path, rows: pd.DataFrame, claims: pd.DataFrame, items: Collection[str]) -> State:

@@ -155,8 +155,8 @@ def test_the_line_has_numbers_statements_and_which_one_differs_and_why(tmp_path)
     assert [each.anchor for each in found.differences] == [
         "claim-rad-c",
         "claim-rad-b",
-        "claim-rad-d",
         "rad-2",
+        "claim-rad-d",
     ]
     line = page_layout.status(
         ROWS,
