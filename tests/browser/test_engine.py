@@ -130,6 +130,16 @@ def test_a_page_runs_after_a_click_and_again_from_the_image_and_shows_the_books_
     assert ended(page) == "done", status(page)
     assert not table(page).equals(of_the_book()) and "m = 7" in status(page)
     assert re.search(r"[1-9]\d* of \d+ exact values changed", moved(page)), moved(page)
+    struck = page.locator("[data-when][data-condition=false]")
+    assert struck.count() == 0
+    page.goto(f"{site}/{PAGE}.html#run={release()}&epsilon_max=0.6")  # too short for its statements
+    page.reload()
+    page.locator("#live-run-all").click()
+    assert ended(page) == "done", status(page)
+    assert (
+        struck.count() > 0
+        and "epsilon_max = 10.0" in page.locator(".when-remark").first.inner_text()
+    )
     page.locator("#live-remove").click()
     page.locator("#live-remove").wait_for(state="hidden")
     assert page.evaluate("caches.keys()") == []
@@ -392,7 +402,7 @@ def test_an_own_client_is_judged_and_finds_nothing_of_the_reader(page, site):
     for text, words in (
         ("x = 1", "must define a function"),
         ("def client(", "SyntaxError"),
-        ("def client(value):\n    return bytes(2**30)\n", "asked for more memory"),
+        ("def client(value):\n    return bytes(2**30)\n", "MemoryError"),
     ):
         box.fill(text)
         go.click()
