@@ -29,13 +29,13 @@ HERE = Path(__file__).parent
 TABLE = HERE / "pages.csv"
 COMPILING = ("compile.py", "finish.py", "signatures.py", "signatures.json")
 UNUSED = ("PIL/.", "_pyrepl/", "bs4/", "curses/", "et_xmlfile", "formulaic/", "html5lib/", "idlelib/", "interface_meta/", "lxml/", "matplotlib/tests",
-          "mpl_toolkits/axisartist", "mpmath/", "narwhals/tests", "networkx/", "openpyxl/", "numpy/f2py", "dateutil/zoneinfo", "profiling/", "pydoc_data/", "pypdf/", "regex/", "reportlab/",
+          "mpl_toolkits/axisartist", "mpmath/", "narwhals/tests", "networkx/", "openpyxl/", "profiling/", "pydoc_data/", "pypdf/", "regex/", "reportlab/",
           "soupsieve/", "statsmodels/", "sympy/", "tabulate", "toolz/", "turtle", "webencodings/", "wrapt/", "wsgiref/", "xlrd/", "xlsxwriter/",
           "xmltodict", "tomli_w/", "patsy/", "pandas/tests", "ensurepip/", "lib2to3/", "tkinter/", "unittest/__main__")  # fmt: skip
 """Parts of the library that no page imports."""
 FIGURES = "matplotlib/mpl-data.zip"
 USED = ("fonts/ttf/DejaVuSans", "fonts/ttf/cm", "fonts/ttf/LICENSE", "matplotlibrc", "stylelib/")
-"""What figures need of matplotlib's own data, an archive in the library."""
+"""Files that figures need of matplotlib's own data, which are an archive in the library."""
 SOURCES = {".py", ".csv", ".json", ".ipynb", ".yml", ".npz", ".txt"}
 MEMORY = 1 << 30
 """Bytes that Python may have at most: a cell that asks for more gets a MemoryError."""
