@@ -43,8 +43,8 @@ def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 substitute: Callable[[Callable[..., Any]], Callable[..., Any]] = interpreted
-"""Where numba is not installed, this function is called with the plain function of each kernel at
-the kernel's first call, and returns what is called in its place."""
+"""Return what is called in the place of a kernel where numba is not installed. It gets the kernel's
+plain function, at the kernel's first call."""
 
 
 def _owned(path: Path) -> bool:

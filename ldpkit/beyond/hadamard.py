@@ -229,8 +229,10 @@ class Signs(Structured):
 
 @kernel
 def _indices(values: Array, order: int, keep: float, uniforms: Array) -> Array:
-    """Turn two uniform numbers per user, (n, 2), into an index: uniform in the value's half with
-    probability `keep`, otherwise uniform in the other half; int array (n,)."""
+    """Turn two uniform numbers per user, (n, 2), into an index; int array (n,).
+
+    The index is uniform in the value's half with probability `keep`, otherwise in the other half.
+    """
     out = np.empty(values.size, np.int64)
     for i in range(values.size):
         row, index = values[i] + 1, int(uniforms[i, 0] * order)

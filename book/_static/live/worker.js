@@ -117,7 +117,8 @@
       else if (data.type === "done") {
         this.waiting.delete(data.id);
         asked?.done(true);
-      } else if (data.type === "failed") this.end(`Python stopped: ${data.error.trim().split("\n").pop()}`);
+      } else if (data.type === "failed")
+        this.end(`Python stopped: ${data.error.trim().split("\n").at(-1)}`);
     }
     /* A worker cannot be woken from what it does: it is ended, and all that it computed is gone. */
     end(why) {
