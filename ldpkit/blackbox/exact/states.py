@@ -105,8 +105,6 @@ def _frozen(one: Any, known: list[Any]) -> Any:
     if kind is types.FunctionType:
         cells = tuple(cell.cell_contents for cell in one.__closure__ or ())
         return one.__code__, _frozen((cells, one.__defaults__), known)
-    if kind is types.MethodType:
-        return one.__func__, _frozen(one.__self__, known)
     if kind in _RANDOM or (isinstance(one, _NUMPY) and getattr(one, "real", one) is None):
         return kind  # they fork and keep nothing
     if hasattr(kind, "followed"):

@@ -31,7 +31,7 @@ __all__ = ["exact_client", "replay", "ExactResult", "Finding", "Way"]
 TOLERANCE = 1e-9
 _SURE = 13.9  # -ln of the probability that another source of chance hides, 1e-6
 _RUNS = 1000  # calls of the client for one input, at least
-_EARLY = 1024  # ways after which a tree that seems so many times too large is left
+_EARLY = 1024  # calls after which a tree that seems so many times too large is left
 _LEAST, _LEFT = 128, 1e-12  # calls, after which ways of so small a mass are not run
 _KNOWN = 100  # a report is well known if its mass is so many times the mass that is left
 _MOST = 0.01  # largest delta that ways which were not run may add to a claim that is kept
@@ -160,7 +160,9 @@ class ExactResult(NamedTuple):
             return f"Not exact: {self.reason}. Audit its reports by ldpkit audit."
         low, high = ("infinite" if math.isinf(one) else f"{one:.9g}"
                      for one in (self.lower, self.upper))  # fmt: skip
-        words = "exceeds the claim" if self.status == "violation" else "keeps the claim"
+        exceeds = self.status == "violation"
+        words = "exceeds the claim" if exceeds else "keeps the claim"
+        delta = self.delta if exceeds else self.delta + self.remaining
         shown = (
             f"The loss is at least {low}, and at most {high} if delta is {self.remaining:.3g}"
             " larger because of ways that were not run"
@@ -169,7 +171,7 @@ class ExactResult(NamedTuple):
         )
         return (
             f"{shown}, which {words} of epsilon = {self.epsilon:g}, delta ="
-            f" {self.delta:g}. This holds for these inputs, if the client draws from nothing that"
+            f" {delta:.6g}. This holds for these inputs, if the client draws from nothing that"
             f" {self.runs:,} calls for each did not show."
         )
 
@@ -309,7 +311,7 @@ def replay(
     tapes : int
         Number of tapes.
     seconds : float
-        Largest time of a first call for all inputs, which is ended afterwards.
+        Largest time of the first call, which is ended afterwards.
     """
     client, tape = _client(client, inputs), Tape()
     calls: list[list[Any]] = [[] for _ in range(client.k)]
@@ -340,7 +342,7 @@ def replay(
 def _first_call(client: Client) -> None:
     """Let imports and compilation take place before anything is replaced."""
     with contextlib.suppress(BaseException):  # the next call fails too
-        client.perturb(np.arange(client.k), np.random.default_rng())
+        client.perturb(np.array([0]), np.random.default_rng())
 
 
 def _client(client: Any, inputs: Sequence[Input] | None) -> Client:
