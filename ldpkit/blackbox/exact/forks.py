@@ -113,8 +113,8 @@ class Tree(Tape):
     def weigh(self) -> float:
         """Give each node the mass of all ways to it, and return the mass of the open ones.
 
-        The masses solve m = e + A m, where e is the first node, and A leads from a node to its
-        children with their shares, or to the node that has the same state.
+        The masses solve m = e + A m, where e is the first node. A leads from a node to its children
+        with their shares, or to the node that has the same state.
         """
         if any(node.same for node in self.nodes):
             number = {node: i for i, node in enumerate(self.nodes)}

@@ -93,8 +93,8 @@ class ExactResult(NamedTuple):
     runs : int
         Number of calls for each input that all agree.
     lower, upper : float
-        The interval of the loss, that is, of the least epsilon that all pairs of inputs keep: at
-        delta it is at least `lower`, and at delta plus `remaining` it is at most `upper`. NaN if
+        The interval of the loss, that is, of the least epsilon that all pairs of inputs keep. At
+        delta the loss is at least `lower`. At delta plus `remaining` it is at most `upper`. NaN if
         nothing is known.
     remaining : float
         Mass of the ways that were not run, and of reports that these ways leave unknown; 0 if all
@@ -241,7 +241,7 @@ def exact_client(
     -------
     ExactResult
         Its `status` is ``"violation"`` if the lower end of the loss exceeds epsilon by more than
-        1e-9, and ``"none found"`` if the upper end does not and `remaining` is at most 0.01.
+        1e-9. It is ``"none found"`` if the upper end does not and `remaining` is at most 0.01.
 
     Raises
     ------
@@ -463,8 +463,8 @@ def _interval(
 ) -> tuple[float, str, float, float]:
     """Return the ends of the loss, the report of the lower one, and what the upper adds to delta.
 
-    Let P and Q be the distributions for two inputs, p and q the masses of the ways that were run,
-    and r and s those that are left. Then p(S) <= P(S) <= p(S) + r for every event S, and the same
+    Let P and Q be the distributions for two inputs. Of these, p and q are the masses of the ways
+    that were run, and r and s those that are left. Then p(S) <= P(S) <= p(S) + r for every event S, and the same
     holds for Q and s. Therefore the divergence H(e) = max_S P(S) - exp(e) Q(S) lies between
     max_S p(S) - exp(e) (q(S) + s) and max_S p(S) - exp(e) q(S) + r.
 
@@ -475,10 +475,9 @@ def _interval(
 
     Upper end for a smaller delta: let T be the reports whose q is less than 100 s, and those that
     were not seen. Then P(T) <= p(T) + r. For an event S without reports of T, P(S) - exp(e) Q(S) is
-    at most p(S) + r - exp(e) q(S), and therefore at most delta if
-    e >= ln((p(S) + r - delta) / q(S)). A single report has the largest such ratio, because a sum in
+    at most p(S) + r - exp(e) q(S). That is at most delta if e >= ln((p(S) + r - delta) / q(S)). A single report has the largest such ratio, because a sum in
     numerator and denominator is a mean of ratios. An event is the union of a part within T and a
-    part without, so that the loss at delta + p(T) + r is at most this e. If that end lies below the
+    part without. Therefore the loss at delta + p(T) + r is at most this e. If that end lies below the
     lower one, T contains reports that matter, and the upper end is infinite.
 
     If the claim lies between the ends, the claim is the upper end, because H(epsilon) is at most
