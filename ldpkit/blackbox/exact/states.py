@@ -1,11 +1,12 @@
 """Ways that come to the same state of a function are joined, so that a loop need not be unrolled.
 
 A call of a function is determined by the coins before it. Therefore two ways that enter the same
-call, and reach the same line of its function with the same local variables, go on alike. This
-holds at the beginning of a statement that no ``for``, ``with`` or ``try`` contains, because the
+call, and reach the same line of its function with the same local variables, go on alike. This holds
+at the beginning of a statement that no ``for``, ``with`` or ``try`` contains, because the
 interpreter holds nothing else there. Nothing is joined if code is called that assigns to an
-attribute, to an item or to a variable outside its function. A line is not joined either if a variable holds anything but numbers, texts, tuples, coins that no arithmetic
-changed, functions, modules and generators.
+attribute, to an item or to a variable outside its function. A line is not joined either if a
+variable holds anything but numbers, texts, tuples, coins that no arithmetic changed, functions,
+modules and generators.
 
 It is assumed that functions change nothing in other ways that the client reads later in the same
 call. For example, they must not ``append`` to a global list.

@@ -464,9 +464,9 @@ def _interval(
     """Return the ends of the loss, the report of the lower one, and what the upper adds to delta.
 
     Let P and Q be the distributions for two inputs. Of these, p and q are the masses of the ways
-    that were run, and r and s those that are left. Then p(S) <= P(S) <= p(S) + r for every event S, and the same
-    holds for Q and s. Therefore the divergence H(e) = max_S P(S) - exp(e) Q(S) lies between
-    max_S p(S) - exp(e) (q(S) + s) and max_S p(S) - exp(e) q(S) + r.
+    that were run, and r and s those that are left. Then p(S) <= P(S) <= p(S) + r for every event S,
+    and the same holds for Q and s. Therefore the divergence H(e) = max_S P(S) - exp(e) Q(S) lies
+    between max_S p(S) - exp(e) (q(S) + s) and max_S p(S) - exp(e) q(S) + r.
 
     Lower end: the loss at delta is the least e with H(e) <= delta. It is at least
     ln((p(S) - delta) / (q(S) + s)), for every S.
@@ -475,10 +475,11 @@ def _interval(
 
     Upper end for a smaller delta: let T be the reports whose q is less than 100 s, and those that
     were not seen. Then P(T) <= p(T) + r. For an event S without reports of T, P(S) - exp(e) Q(S) is
-    at most p(S) + r - exp(e) q(S). That is at most delta if e >= ln((p(S) + r - delta) / q(S)). A single report has the largest such ratio, because a sum in
-    numerator and denominator is a mean of ratios. An event is the union of a part within T and a
-    part without. Therefore the loss at delta + p(T) + r is at most this e. If that end lies below the
-    lower one, T contains reports that matter, and the upper end is infinite.
+    at most p(S) + r - exp(e) q(S). That is at most delta if e >= ln((p(S) + r - delta) / q(S)). A
+    single report has the largest such ratio, because a sum in numerator and denominator is a mean
+    of ratios. An event is the union of a part within T and a part without. Therefore the loss at
+    delta + p(T) + r is at most this e. If that end lies below the lower one, T contains reports
+    that matter, and the upper end is infinite.
 
     If the claim lies between the ends, the claim is the upper end, because H(epsilon) is at most
     max_S p(S) - exp(epsilon) q(S) + r. That exceeds delta by r + exp(epsilon) s at most, because
