@@ -191,7 +191,7 @@ def test_the_mass_that_is_left_goes_into_delta():
 
 
 @pytest.mark.parametrize("p_left", [0, 0.02])
-@pytest.mark.parametrize("q_left", [0, 0.01])
+@pytest.mark.parametrize("q_left", [0, 0.003, 0.01])
 @pytest.mark.parametrize("delta", [0, 0.05])
 def test_the_interval_is_valid_wherever_the_mass_goes(p_left, q_left, delta):
     """All mass that is left may belong to any report under one input, and to any under the other."""
