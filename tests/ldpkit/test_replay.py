@@ -162,7 +162,7 @@ GAUSS = 1.2309381142715567  # from the masses exp(-x^2 / 2), summed over 121 val
     ("laplace", 1.0, 1.0, "none found", {}),
     ("laplace_off_by_one", 1.0, 1 + math.log(2), "violation", {}),
     ("gauss", 1.3, GAUSS, "none found", {"delta": 0.1}),
-    ("gauss", 1.2, GAUSS, "violation", {"delta": 0.1}),
+    ("gauss", 1.16, GAUSS, "violation", {"delta": 0.1}),
 ])  # fmt: skip
 @apart
 def test_loops_have_an_interval_around_their_loss(name, claim, loss, status, more):
@@ -191,7 +191,7 @@ def test_the_mass_that_is_left_goes_into_delta():
 
 
 @pytest.mark.parametrize("p_left", [0, 0.02])
-@pytest.mark.parametrize("q_left", [0, 0.01])
+@pytest.mark.parametrize("q_left", [0, 0.003, 0.01])
 @pytest.mark.parametrize("delta", [0, 0.05])
 def test_the_interval_is_valid_wherever_the_mass_goes(p_left, q_left, delta):
     """All mass that is left may belong to any report under one input, and to any under the other."""

@@ -34,6 +34,8 @@ class Node:
         The fork that leads here, and its branch; the first node has none.
     share, mass : float
         Probability of the branch, and of the way from the first node to this one.
+    root : Node
+        The first node.
     children : list of Node
         The nodes after the next coin, empty if no coin follows or if none is known yet.
     same : Node or None
@@ -43,12 +45,9 @@ class Node:
     def __init__(self, parent: "Node | None" = None, branch: int = 0, share: float = 1.0) -> None:
         self.parent, self.branch, self.share = parent, branch, share
         self.mass: float = share * parent.mass if parent else 1.0
+        self.root: Node = parent.root if parent else self
         self.children: list[Node] = []
         self.same: Node | None = None
-
-    @property
-    def root(self) -> "Node":
-        return self.parent.root if self.parent else self
 
     def route(self) -> list[int]:
         """Return the branches from the first node to this one."""
@@ -82,10 +81,10 @@ class Tree(Tape):
 
     def plant(self, until: float) -> None:
         """Begin with no ways, which may be run until a time of `clock`."""
-        self.root, self.until, self.order = Node(), until, itertools.count()
-        self.nodes, self.joints = [self.root], Joints(self)
+        self.nodes, self.until, self.order = [Node()], until, itertools.count()
+        self.joints = Joints(self)
         self.open: list[tuple[float, int, Node]] = []  # nodes from which no way was run, a heap
-        self.keep(self.root)
+        self.keep(self.nodes[0])
 
     def keep(self, node: Node) -> None:
         """Leave a node for later."""
@@ -114,8 +113,8 @@ class Tree(Tape):
     def weigh(self) -> float:
         """Give each node the mass of all ways to it, and return the mass of the open ones.
 
-        The masses solve m = e + A m, where e is the first node, and A leads from a node to its
-        children with their shares, or to the node that has the same state.
+        The masses solve m = e + A m, where e is the first node. A leads from a node to its children
+        with their shares, or to the node that has the same state.
         """
         if any(node.same for node in self.nodes):
             number = {node: i for i, node in enumerate(self.nodes)}

@@ -1,15 +1,15 @@
 """Ways that come to the same state of a function are joined, so that a loop need not be unrolled.
 
 A call of a function is determined by the coins before it. Therefore two ways that enter the same
-call, and reach the same line of its function with the same local variables, go on alike. This
-holds at the beginning of a statement that no ``for``, ``with`` or ``try`` contains, because the
-interpreter holds nothing else there. Nothing is joined if code is called that assigns to a global
-variable, to a variable of an enclosing function, to an attribute or to an item. A line is not
-joined either if a variable holds anything but numbers, texts, tuples, coins that no arithmetic
-changed, functions, modules and generators.
+call, and reach the same line of its function with the same local variables, go on alike. This holds
+at the beginning of a statement that no ``for``, ``with`` or ``try`` contains, because the
+interpreter holds nothing else there. Nothing is joined if code is called that assigns to an
+attribute, to an item or to a variable outside its function. A line is not joined either if a
+variable holds anything but numbers, texts, tuples, coins that no arithmetic changed, functions,
+modules and generators.
 
-It is assumed that the called functions do not change in other ways, for example by ``append`` to a
-list that is global, what the client reads later in the same call.
+It is assumed that functions change nothing in other ways that the client reads later in the same
+call. For example, they must not ``append`` to a global list.
 """
 
 import ast
@@ -105,8 +105,6 @@ def _frozen(one: Any, known: list[Any]) -> Any:
     if kind is types.FunctionType:
         cells = tuple(cell.cell_contents for cell in one.__closure__ or ())
         return one.__code__, _frozen((cells, one.__defaults__), known)
-    if kind is types.MethodType:
-        return one.__func__, _frozen(one.__self__, known)
     if kind in _RANDOM or (isinstance(one, _NUMPY) and getattr(one, "real", one) is None):
         return kind  # they fork and keep nothing
     if hasattr(kind, "followed"):

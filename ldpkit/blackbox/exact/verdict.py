@@ -31,7 +31,7 @@ __all__ = ["exact_client", "replay", "ExactResult", "Finding", "Way"]
 TOLERANCE = 1e-9
 _SURE = 13.9  # -ln of the probability that another source of chance hides, 1e-6
 _RUNS = 1000  # calls of the client for one input, at least
-_EARLY = 1024  # ways after which a tree that seems so many times too large is left
+_EARLY = 1024  # calls after which a tree that seems so many times too large is left
 _LEAST, _LEFT = 128, 1e-12  # calls, after which ways of so small a mass are not run
 _KNOWN = 100  # a report is well known if its mass is so many times the mass that is left
 _MOST = 0.01  # largest delta that ways which were not run may add to a claim that is kept
@@ -93,8 +93,8 @@ class ExactResult(NamedTuple):
     runs : int
         Number of calls for each input that all agree.
     lower, upper : float
-        The interval of the loss, that is, of the least epsilon that all pairs of inputs keep: at
-        delta it is at least `lower`, and at delta plus `remaining` it is at most `upper`. NaN if
+        The interval of the loss, that is, of the least epsilon that all pairs of inputs keep. At
+        delta the loss is at least `lower`. At delta plus `remaining` it is at most `upper`. NaN if
         nothing is known.
     remaining : float
         Mass of the ways that were not run, and of reports that these ways leave unknown; 0 if all
@@ -160,7 +160,9 @@ class ExactResult(NamedTuple):
             return f"Not exact: {self.reason}. Audit its reports by ldpkit audit."
         low, high = ("infinite" if math.isinf(one) else f"{one:.9g}"
                      for one in (self.lower, self.upper))  # fmt: skip
-        words = "exceeds the claim" if self.status == "violation" else "keeps the claim"
+        exceeds = self.status == "violation"
+        words = "exceeds the claim" if exceeds else "keeps the claim"
+        delta = self.delta if exceeds else self.delta + self.remaining
         shown = (
             f"The loss is at least {low}, and at most {high} if delta is {self.remaining:.3g}"
             " larger because of ways that were not run"
@@ -169,7 +171,7 @@ class ExactResult(NamedTuple):
         )
         return (
             f"{shown}, which {words} of epsilon = {self.epsilon:g}, delta ="
-            f" {self.delta:g}. This holds for these inputs, if the client draws from nothing that"
+            f" {delta:.6g}. This holds for these inputs, if the client draws from nothing that"
             f" {self.runs:,} calls for each did not show."
         )
 
@@ -239,7 +241,7 @@ def exact_client(
     -------
     ExactResult
         Its `status` is ``"violation"`` if the lower end of the loss exceeds epsilon by more than
-        1e-9, and ``"none found"`` if the upper end does not and `remaining` is at most 0.01.
+        1e-9. It is ``"none found"`` if the upper end does not and `remaining` is at most 0.01.
 
     Raises
     ------
@@ -309,7 +311,7 @@ def replay(
     tapes : int
         Number of tapes.
     seconds : float
-        Largest time of a first call for all inputs, which is ended afterwards.
+        Largest time of the first call, which is ended afterwards.
     """
     client, tape = _client(client, inputs), Tape()
     calls: list[list[Any]] = [[] for _ in range(client.k)]
@@ -340,7 +342,7 @@ def replay(
 def _first_call(client: Client) -> None:
     """Let imports and compilation take place before anything is replaced."""
     with contextlib.suppress(BaseException):  # the next call fails too
-        client.perturb(np.arange(client.k), np.random.default_rng())
+        client.perturb(np.array([0]), np.random.default_rng())
 
 
 def _client(client: Any, inputs: Sequence[Input] | None) -> Client:
@@ -461,10 +463,10 @@ def _interval(
 ) -> tuple[float, str, float, float]:
     """Return the ends of the loss, the report of the lower one, and what the upper adds to delta.
 
-    Let P and Q be the distributions for two inputs, p and q the masses of the ways that were run,
-    and r and s those that are left. Then p(S) <= P(S) <= p(S) + r for every event S, and the same
-    holds for Q and s. Therefore the divergence H(e) = max_S P(S) - exp(e) Q(S) lies between
-    max_S p(S) - exp(e) (q(S) + s) and max_S p(S) - exp(e) q(S) + r.
+    Let P and Q be the distributions for two inputs. Of these, p and q are the masses of the ways
+    that were run, and r and s those that are left. Then p(S) <= P(S) <= p(S) + r for every event S,
+    and the same holds for Q and s. Therefore the divergence H(e) = max_S P(S) - exp(e) Q(S) lies
+    between max_S p(S) - exp(e) (q(S) + s) and max_S p(S) - exp(e) q(S) + r.
 
     Lower end: the loss at delta is the least e with H(e) <= delta. It is at least
     ln((p(S) - delta) / (q(S) + s)), for every S.
@@ -473,11 +475,11 @@ def _interval(
 
     Upper end for a smaller delta: let T be the reports whose q is less than 100 s, and those that
     were not seen. Then P(T) <= p(T) + r. For an event S without reports of T, P(S) - exp(e) Q(S) is
-    at most p(S) + r - exp(e) q(S), and therefore at most delta if
-    e >= ln((p(S) + r - delta) / q(S)). A single report has the largest such ratio, because a sum in
-    numerator and denominator is a mean of ratios. An event is the union of a part within T and a
-    part without, so that the loss at delta + p(T) + r is at most this e. If that end lies below the
-    lower one, T contains reports that matter, and the upper end is infinite.
+    at most p(S) + r - exp(e) q(S). That is at most delta if e >= ln((p(S) + r - delta) / q(S)). A
+    single report has the largest such ratio, because a sum in numerator and denominator is a mean
+    of ratios. An event is the union of a part within T and a part without. Therefore the loss at
+    delta + p(T) + r is at most this e. If that end lies below the lower one, T contains reports
+    that matter, and the upper end is infinite.
 
     If the claim lies between the ends, the claim is the upper end, because H(epsilon) is at most
     max_S p(S) - exp(epsilon) q(S) + r. That exceeds delta by r + exp(epsilon) s at most, because
