@@ -66,8 +66,9 @@ def score_runs(gain, truth, prior, side=None):
 
 @kernel
 def _runs(prior, eta, scale, z, noise, hits, blinds):
-    """Run Algorithm 1 on outputs of record z, one for each number of Laplace noise of scale 1; `hits` receives the successes, and
-    `blinds` the probability that the same guess succeeds on an independent record.
+    """Run Algorithm 1 on outputs of record z, one for each number of Laplace noise of scale 1.
+
+    `hits` receives the successes, and `blinds` the probability that the same guess succeeds on an independent record.
     """
     m = prior.size
     weight, decay = np.empty(m), np.exp(-np.arange(m) / scale)

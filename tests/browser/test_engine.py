@@ -6,15 +6,13 @@ import hashlib
 import importlib
 import io
 import json
-import os
 import re
 
 import pandas as pd
 import pytest
 from kernel_calls import check
-from playwright.sync_api import sync_playwright
 
-from browser.conftest import FLAGS, HTML, ROOT, serve
+from browser.conftest import CLASSROOM, HTML, ROOT, serve
 from ldpbook.engine import signatures
 
 PAGE = "book/rad/fig1"
@@ -461,21 +459,16 @@ def test_a_file_says_in_one_sentence_that_it_cannot_run(page):
     assert "python -m http.server" in page.locator("[data-own-python] [role=status]").inner_text()
 
 
-def test_a_page_runs_below_a_path_on_plain_http_without_a_cache():
+def test_a_page_runs_below_a_path_on_plain_http_without_a_cache(browser):
     """A host of another name is no secure context: there are no caches and no sums, and the page still runs."""
-    with serve(HTML.parent) as server, sync_playwright() as playwright:
-        path = os.environ.get("CHROMIUM") or "/usr/bin/chromium"
-        browser = playwright.chromium.launch(
-            executable_path=path,
-            args=[*FLAGS, "--host-resolver-rules=MAP classroom.test 127.0.0.1"],
-        )
+    with serve(HTML.parent) as server:
         page = browser.new_page()
-        started(page, f"http://classroom.test:{server.server_address[1]}/html/{PAGE}.html")
+        started(page, f"http://{CLASSROOM}:{server.server_address[1]}/html/{PAGE}.html")
         assert not page.evaluate("isSecureContext")
         assert ended(page) == "done", status(page)
         equal(table(page), of_the_book())
-        assert all(re.match(r"(http://classroom\.test:|blob:|data:)", url) for url in page.asked)
-        browser.close()
+        assert all(re.match(rf"(http://{CLASSROOM}:|blob:|data:)", url) for url in page.asked)
+        page.close()
         server.shutdown()
 
 

@@ -599,9 +599,9 @@ _aside(${JSON.stringify(code)})`;
           });
       });
       this.idle();
-      const query = here ? location.hash.slice(1) : location.search, // kept edits write the address anew
+      const link = new URLSearchParams(here ? location.hash.slice(1) : location.search), // edits that are kept change the address
         [kept, lost] = this.recall(),
-        [set, refused] = this.address(query);
+        [set, refused] = this.address(link);
       this.ready(
         [
           kept.length && `Your edits of ${named(kept)} are kept. `,
@@ -625,8 +625,7 @@ _aside(${JSON.stringify(code)})`;
       return [...this.cells, ...this.scratches];
     }
     /* Put the parameters that the address names into their cell; what was set, and what was refused and why. Nothing is run. */
-    address(query) {
-      const given = new URLSearchParams(query);
+    address(given) {
       if (here && !given.has("run")) return [[], []];
       const release = given.get("run");
       given.delete("run");
@@ -635,8 +634,9 @@ _aside(${JSON.stringify(code)})`;
         refused.push(
           `the release: the link was made with ${release.slice(0, 20) || "an unknown one"}, this is ${this.page.release}.`,
         );
-      const whole = here ? this.page.parameters.map((p) => [p.name, p.built]) : []; // a link to a run names all that differs
-      for (const [name, value] of [...whole, ...set])
+      // a link to a run has the book's values of all parameters that it does not name
+      const own = here && this.form ? this.page.parameters.map((p) => [p.name, p.built]) : [];
+      for (const [name, value] of [...own, ...set])
         this.form.cell.set(withValue(this.form.cell.code, name, value));
       return [set.map((pair) => pair.join(" = ")), refused];
     }

@@ -67,7 +67,7 @@ def sized(data: bytes) -> bytes:
 
 
 def sections(file: bytes) -> list[tuple[int, str, bytes]]:
-    """Return the kind, the name if it has one, and the content of every section."""
+    """Return the number, the name if it has one, and the content of every section."""
     if file[:8] != b"\0asm\1\0\0\0":
         raise ValueError("this is no file of WebAssembly, version 1")
     reader, found = Reader(file, 8), list[tuple[int, str, bytes]]()

@@ -1,8 +1,8 @@
 """For which types of arguments the kernels are compiled: a list in ``signatures.json``, which a command makes.
 
 Machine code of kernels is kept beside an index of the signatures for which they were called. `main` runs the golden audits and takes
-the signatures from there. Pages that a build executed with the same source have added theirs. A signature that is in the list stays
-there while its kernel can be compiled for it, because a build does not execute a page again whose results are current.
+the signatures from there. Pages that a build executed with the same source have added theirs. But a build does not
+execute a page again whose results are current. Therefore a listed signature stays while its kernel can be compiled for it.
 """
 
 import hashlib
