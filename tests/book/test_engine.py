@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from notebooks import NOTEBOOKS
 
 from ldpbook import dependencies, execute, parameters, paths
 from ldpbook.engine import compile, finish, parts, signatures
@@ -193,10 +194,7 @@ def test_the_bill_of_materials_names_all_that_the_release_says_to_hold():
 
 def test_the_list_of_pages_names_every_notebook_and_why_one_does_not_run():
     pages = {row["page"]: row for row in parts.pages()}
-    notebooks = {
-        p.relative_to(paths.ROOT / "book").with_suffix("").as_posix()
-        for p in (paths.ROOT / "book").rglob("*.ipynb")
-    }
+    notebooks = {page.removeprefix("book/") for page in NOTEBOOKS}
     assert pages.keys() == notebooks | {"explore/own"}
     assert all(
         bool(row["why"]) != row["runs"] and (row["seconds"] > 0) == row["runs"]

@@ -138,7 +138,9 @@ def test_a_page_runs_after_a_click_and_again_from_the_image_and_shows_the_books_
         struck.count() > 0
         and "epsilon_max = 10.0" in page.locator(".when-remark").first.inner_text()
     )
-    assert "m = 7" not in status(page)  # a link repeats its run, whatever this tab had changed before
+    assert "m = 7" not in status(
+        page
+    )  # a link repeats its run, whatever this tab had changed before
     page.locator("#live-remove").click()
     page.locator("#live-remove").wait_for(state="hidden")
     assert page.evaluate("caches.keys()") == []

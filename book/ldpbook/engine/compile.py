@@ -49,7 +49,9 @@ def module(text: str, entry: str, target: Any) -> Any:
     # a kernel that raises ends the run, whatever the class of its exception
     text = re.sub(r"(@PyExc_\w+ = )external( global [^,\n]+)", r"\1internal\2 zeroinitializer", text)
     # the pickled words of exceptions name folders of this machine, and nobody reads them
-    text = re.sub(r'(@\.const\.pickledata\.[\w.]+ = internal constant )\[\d+ x i8\] c"[^"]*"', r"\1[1 x i8] zeroinitializer", text)
+    text = re.sub(
+        r'(@\.const\.pickledata\.[\w.]+ = internal constant )\[\d+ x i8\] c"[^"]*"', r"\1[1 x i8] zeroinitializer", text
+    )
     text = re.sub(r"(@\.const\.pickledata\.[\w.]+, i32 )\d+", r"\g<1>0", text)
     # the memory of a call is given back as a whole, so that nobody counts references
     text = re.sub(r"define ([^\n]*@NRT_(?:incref|decref)\([^\n]*)\{.*?\n\}", r"define \1{\n  ret void\n}", text, flags=re.S)
