@@ -99,6 +99,9 @@ def test_a_page_runs_after_a_click_and_again_from_the_image_and_shows_the_books_
     assert ended(page) == "done", status(page)
     assert "#run=" in page.get_by_text("A link to this run").get_attribute("href") or page.url
     equal(table(page), of_the_book())
+    assert (
+        "<function" not in page.locator("article").inner_text()
+    )  # what matplotlib registers is no output
     assert re.search(r"\b0 of \d+ exact values changed", moved(page)), moved(page)
     page.wait_for_function(f"{IMAGE}.then(Boolean)", timeout=120_000)
     steps = []

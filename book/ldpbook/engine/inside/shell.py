@@ -75,13 +75,18 @@ class Shown:
         self.data = data
 
 
+def _nothing(*_: object) -> None:
+    """Take an event's function, which is never called: figures are made where they are shown."""
+
+
 class Shell:
     """The names of a page, and what runs its cells."""
 
     def __init__(self) -> None:
         main = types.ModuleType("__main__")
         sys.modules["__main__"] = main
-        self.display_formatter, self.number, self.events = Formatter(), 0, types.SimpleNamespace(register=print, unregister=print)
+        self.display_formatter, self.number = Formatter(), 0
+        self.events = types.SimpleNamespace(register=_nothing, unregister=_nothing)
         self.user_ns = main.__dict__
         self.user_ns.update(__builtins__=builtins, display=self.display, get_ipython=lambda: self)
 
