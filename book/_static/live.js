@@ -75,7 +75,7 @@
       ` ${size} MB${globalThis.caches ? " once, kept in this browser" : ""}, then about ${seconds} s. Python runs in your browser, takes 700 MB of memory, and sends nothing.`,
     );
   }
-  title.after(line);
+  (document.querySelector(".cell.tag_first-figure") || title).after(line); // below the figure, where the parameters come
   title.closest("section").dataset.runState = "idle";
   if (engine && !file && /^#run=/.test(location.hash)) begin(false); // it fills the form, and waits
 })();
