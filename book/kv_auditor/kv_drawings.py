@@ -4,14 +4,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from ldpbook import plots
+from ldpbook import plot_style, plots
 from ldpkit.auditors.kv import collapse
 from ldpkit.mechanisms import CPPUE, PCKVGRR, PCKVUE, KeyValues
 from ldpkit.rng import generator
 
 
-def draw_axis(cases):
-    """Draw the audited bound, the true and the claimed epsilon of some clients on one axis; `cases` has a row for each."""
+def draw_axis(cases, because=()):
+    """Draw the audited bound, the true and the claimed epsilon of some clients on one axis; `cases` has a row for each.
+
+    `because` has the reason of each bound, in the order of the rows.
+    """
     figure, axis = plt.subplots(figsize=(7.2, 2.9), layout="constrained")
     rows, marks = [], (("bound", ">", "audited lower bound"), ("truth", "o", "true ε"), ("claim", "|", "claimed ε"))
     for at, case in enumerate(cases.itertuples()):
@@ -26,15 +29,17 @@ def draw_axis(cases):
         axis.plot(cases[name], -np.arange(len(cases)), marker, color="black", label=label, **look)
     axis.set_yticks(-np.arange(len(cases)), cases["client"])
     axis.set(xlabel="ε", xlim=(0, None), ylim=(0.5 - len(cases), 0.5))
+    for at, (words, bound) in enumerate(zip(because, cases["bound"])):
+        plot_style.note(axis, words, (bound, -at), (0.26, 1 - (at + 1) / len(cases)))
     figure.legend(loc="outside upper center", ncols=3)
     return plots.attach(figure, pd.DataFrame(rows, columns=plots.COLUMNS))
 
 
-def draw_steps(rows, back=None):
+def draw_steps(rows, back=None, because=()):
     """Draw rows of boxes with arrows from box to box.
 
     `rows` has a title, the captions and the contents of each row's boxes. `back` is an arrow from the last box of one row to the
-    one before the last of another, with its text.
+    one before the last of another, with its text. `because` has the row, the box and the words of notes below boxes.
     """
     figure, axis = plt.subplots(figsize=(6.6, 0.9 * len(rows) + 0.2), layout="constrained")
     found = []
@@ -62,6 +67,8 @@ def draw_steps(rows, back=None):
     axis.set(xlim=(-1.1, max(len(boxes) for _, boxes in rows) - 0.55), ylim=(-len(rows) + 0.5, 0.6))
     axis.set(xticks=[], yticks=[])  # the frame stays, without its lines: it is what a tile shows
     axis.spines[:].set_visible(False)
+    for row, box, words in because:
+        plot_style.note(axis, words, (box, -0.2 - row), axis.transLimits.transform((box, -0.42 - row)))
     return plots.attach(figure, pd.DataFrame(found, columns=["row", "step", "shows"]))
 
 

@@ -150,7 +150,7 @@ def triples(cell, digits=4):
     return plots.show(wide).set_properties(**{"white-space": "pre"})
 
 
-def curves(parts, claims, x="stated ε", size=(4.3, 3.5), columns=2):
+def curves(parts, claims, x="stated ε", size=(4.3, 3.5), columns=2, notes=()):
     """Draw every series with its mean and deviation, its value without sampling noise, and the paper's values, in one panel for
     each part.
 
@@ -162,7 +162,7 @@ def curves(parts, claims, x="stated ε", size=(4.3, 3.5), columns=2):
         sources = {"this run": ("mean", "sd"), "exact": "limit", "paper": "paper"}
         drawn.append(plots.tidy(shown, panel=title, series="{series}", x="epsilon", sources=sources, claim={claim: "claim"}))
     return plots.figure(pd.concat(drawn, ignore_index=True), x=x, y="audited ε", xscale="log", yscale="log", columns=columns, size=size,
-                        own=True)  # fmt: skip
+                        own=True, notes=notes)  # fmt: skip
 
 
 def ratings(seed, users=105_508, k=5_850):

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from ldpbook import plots
+from ldpbook import plot_style, plots
 from ldpkit.auditors import rad_bounds
 
 
@@ -35,4 +35,8 @@ def draw(client, records):
     local.set(title="Local: is the value 1 or 2?", xlabel=f"report of GRR{more}", ylabel="probability", xticks=shown + 1)
     for axis in (central, local):
         axis.legend()
+    near = records + 1 + 1 / client.epsilon, client.epsilon / 2 * np.exp(-1)
+    plot_style.note(central, "one person moves\nthe count by one", near, (0.85, 0.5))
+    if client.k > 2:
+        plot_style.note(local, "a third value is as likely\nunder both secrets", (3, client.q), (0.76, 0.62))
     return plots.attach(figure, pd.DataFrame(rows, columns=plots.COLUMNS))

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from ldpbook import datasets, neural_networks, plots
+from ldpbook import datasets, neural_networks, plot_style, plots
 from ldpkit.attacks.gradient import RULES, dummy
 from ldpkit.attacks.reconstruct import finite_distribution
 from ldpkit.auditors.gradient import epsilon_from_errors
@@ -54,6 +54,9 @@ def draw_phases(played, batches, clients, p):
     tell.set(title="Distinguishing: the cosine", xlabel="cosine to the first gradient", ylabel="reports")
     batch.axvline(clients * p, color="black", ls=":")
     batch.set(title=f"A batch of {clients:,} reports", xlabel="reports with a positive cosine", ylabel="probability")
+    if p < 0.99:
+        plot_style.note(tell, "turned to the\nwrong side", (-0.2 * far, 0), (0.2, 0.87))
+    plot_style.note(batch, f"one of {clients:,}\nreports differs", (clients * p, batches[0][counts].max()), (0.19, 0.75))
     figure.legend(loc="outside upper center", ncols=4)
     return plots.attach(figure, pd.DataFrame(rows, columns=plots.COLUMNS))
 
@@ -125,6 +128,7 @@ def directions(budgets, reports, length, seed):
 def draw_spheres(drawn, budgets):
     """Draw the reports of `directions` on circles and spheres, as one figure with its table."""
     figure = plt.figure(figsize=(9.2, 2.9), layout="constrained")
+    notes = ("a coin chooses\nthe half", (0, -0.5), (0.3, 0.5)), ("uniform\nwithin its half", (0.6, 0.8), (0.29, 0.62))
     rows = []
     for place, (d, epsilon) in enumerate(itertools.product((2, 3), budgets), 1):
         own = drawn[(drawn["d"] == d) & (drawn["epsilon"] == epsilon)]
@@ -139,6 +143,8 @@ def draw_spheres(drawn, budgets):
         if d == 2:
             axis.add_patch(plt.matplotlib.patches.Wedge((0, 0), 1, -90, 90, color=plots.COLOURS[0], alpha=0.12, lw=0))
             axis.annotate("", (0.8, 0), (0, 0), arrowprops={"arrowstyle": "-|>", "lw": 2})
+            words, point, at = notes[min(place, 2) - 1]
+            plot_style.note(axis, words, point, at)
             axis.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15))
         else:
             axis.quiver(0, 0, 0, 1.4, 0, 0, color="black", arrow_length_ratio=0.15)

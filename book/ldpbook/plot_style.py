@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 
 from ldpkit.types import Array
 
-__all__ = ["COLOURS", "MARKERS", "SOURCES", "looks", "curves", "bars", "legends", "upright", "along", "written", "power"]
+__all__ = ["COLOURS", "MARKERS", "SOURCES", "looks", "curves", "bars", "legends", "note", "upright", "along", "written", "power"]
 
 Look: TypeAlias = dict[str, Any]
 """Options by which matplotlib draws something."""

@@ -54,6 +54,12 @@ def power(x, digits=0):
     return f"{mantissa}·{plot_style.power(10, int(exponent))}" if x else "0"
 
 
+def because(says, cells, at, panel="{mechanism}", series="", x="mse", when=True, **of):
+    """Return the note about the cell of a table that `of` describes, in a list; none if the table has no such cell."""
+    found = cells[(cells[list(of)] == list(of.values())).all(axis=1)].to_dict("records")
+    return [plots.Note(says, series.format_map(r), r[x], at, panel.format_map(r), when) for r in found[:1]]
+
+
 def by_size(cells, value, item, *more, panel="{mechanism}", series="k = {k:,.0f}", **look):
     """Draw one line per domain size over the paper's own curve, and the points of the tables in `more`."""
     seen = digitised(item)
@@ -94,9 +100,18 @@ def tinted(drawn, cells, panel, column, name, values, **look):
     return plots.attach(figure, drawn, **figure.ldpkit[1], along={"name": name, "values": values})
 
 
-def plane(table, sizes):
-    """Draw `paths` of all protocols: one panel per protocol, one line per size."""
-    return paths(table[table["k"].isin(sizes)], "{mechanism}", "k = {k:,}", size=(2.7, 2.2))
+def plane(table, sizes, *notes):
+    """Draw `paths` of all protocols: one panel per protocol, one line per size.
+
+    A note is given by its words, protocol, size, budget, place, and whether it is true.
+    """
+    cells, series = table[table["k"].isin(sizes)], "k = {k:,}"
+    said = [
+        note
+        for says, protocol, k, epsilon, at, when in notes
+        for note in because(says, cells, at, series=series, when=when, mechanism=protocol, k=k, epsilon=epsilon)
+    ]
+    return paths(cells, "{mechanism}", series, size=(2.7, 2.2), notes=said)
 
 
 def triangles(chosen):

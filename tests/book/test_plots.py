@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from curves import because
 from kv_pages import summary, triples
 
 from ldpbook import plots
@@ -336,3 +337,11 @@ def test_a_note_points_at_its_own_bar():
         bar for bar in figure.axes[0].patches if bar.get_x() < place < bar.get_x() + bar.get_width()
     ]
     assert height == 1 and bar.get_facecolor()[:3] == mpl.colors.to_rgb(plots.COLOURS[1])
+
+
+def test_a_reason_is_given_for_the_cell_that_is_described_and_for_no_other():
+    cells = pd.DataFrame({"mechanism": ["SS", "SS"], "epsilon": [2, 4], "mse": [0.5, 0.25]})
+    given = {"series": "ε = {epsilon}", "mechanism": "SS"}
+    note = plots.Note("because", "ε = 4", 0.25, (0.5, 0.9), "SS")
+    assert because("because", cells, (0.5, 0.9), epsilon=4, **given) == [note]
+    assert because("because", cells, (0.5, 0.9), epsilon=3, **given) == []

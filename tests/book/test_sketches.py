@@ -97,9 +97,10 @@ def test_bounds_of_figure_1_lie_below_the_truth():
     assert (cases["bound"] < cases["truth"]).all() and (
         cases["truth"] - cases["bound"] < 0.05
     ).all()
-    figure = kv_drawings.draw_axis(cases)
+    figure = kv_drawings.draw_axis(cases, ["because"])
     words = [text.get_text() for text in figure.axes[0].texts]
-    assert words == ["", "refuted"] and len(plots.data(figure)) == 6
+    assert words == ["", "refuted", "because"] and len(plots.data(figure)) == 6
+    assert figure.axes[0].texts[-1].xy == (cases["bound"][0], 0)
 
 
 def test_steps_of_figure_2_are_those_of_real_clients():
