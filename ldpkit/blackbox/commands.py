@@ -386,13 +386,13 @@ def exact(
     inputs: Annotated[str, {"metavar": "JSON"}, "List of inputs of any type."],
     epsilon: Annotated[float, "The claim, at least 0."],
     delta: Annotated[float, "Delta of the claim, in [0, 1)."] = 0.0,
-    **most: Annotated[Word, options(exact_client, "ways", "tapes")],
+    **most: Annotated[Word, options(exact_client, "ways", "tapes", "seconds")],
 ) -> Table:
     """Compute the exact loss of a client by running every way through its code.
 
-    Exit status: 0 if the exact loss keeps the claim. 1 if it exceeds the claim by more than 1e-9. 2
-    if the input is invalid. 4 if the distribution cannot be computed, so that an audit of reports
-    is next.
+    If ways are left when the time is over, the loss is known as an interval. Exit status: 0 if its
+    upper end keeps the claim. 1 if its lower end exceeds the claim by more than 1e-9. 2 if the
+    input is invalid. 4 if neither is known, so that an audit of reports is next.
     """
 
     def start() -> ExactResult:

@@ -6,6 +6,7 @@ ten times as long as in a process of its own.
 
 import functools
 import pickle
+import select
 import subprocess
 import sys
 
@@ -15,8 +16,8 @@ SERVE = """
 import gc, os, pickle, sys, traceback
 sys.path[:] = sys.argv[1:]
 from ldpkit import cli
-from ldpkit.blackbox import exact
-exact._RUNS = 40  # calls of each input
+from ldpkit.blackbox.exact import verdict
+verdict._RUNS = 40  # calls of each input
 answers = os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)
 gc.freeze()  # as the suite does
@@ -35,6 +36,9 @@ while True:
 """
 
 
+LIMIT = 300  # seconds of a test, which a client that never ends would exceed
+
+
 @functools.cache
 def process():
     """The process; it ends with this one."""
@@ -51,6 +55,10 @@ def apart(test):
         served = process()
         cloudpickle.dump((test, given), served.stdin)
         served.stdin.flush()
+        if not select.select([served.stdout], [], [], LIMIT)[0]:
+            served.kill()
+            process.cache_clear()
+            raise TimeoutError(f"the test has not ended after {LIMIT} seconds")
         assert (said := pickle.load(served.stdout)) == "", said
 
     return run

@@ -30,6 +30,7 @@ _CLOCKS: dict[Any, int] = {
     os.getpid: 1,
 }
 """Clocks, and the steps by which they are set on from call to call."""
+_DRAWS = 100_000  # of one call, which are more in a loop that does not end
 _FEW = 60  # trials of a binomial whose outcomes are told apart
 _busy = threading.Lock()
 
@@ -84,15 +85,23 @@ class Tape:
         self.reason = self.reason or reason
         raise Stop(reason)
 
+    def count(self) -> None:
+        """Count a draw of the client."""
+        self.drawn += 1
+        if self.drawn > _DRAWS:
+            self.stop(f"a call of the client draws more than {_DRAWS:,} times")
+
     def uniform(self) -> Any:
         """Return a number in [0, 1)."""
-        self.drawn += 1
         return self.stream.random()
 
     def below(self, count: int) -> int:
         """Return a whole number below another."""
-        self.drawn += 1
         return self.stream.getrandbits(count.bit_length() + 64) % count if count > 1 else 0
+
+    def whole(self, count: int) -> Any:
+        """Return what Python's generators return for a whole number below another."""
+        return self.below(count)
 
     def real(self, base: type) -> Any:
         """Return a generator of NumPy with this tape, or ``None`` if its draws are to be forked."""
@@ -192,6 +201,7 @@ _FOLLOWED: dict[str, Callable[..., Any]] = {
 
 def _method(name: str, usual: Any) -> Callable[..., Any]:
     def call(self: Any, *given: Any, **named: Any) -> Any:
+        self.source.count()
         if self.real is not None:
             return getattr(self.real, name)(*given, **named)
         if name not in _FOLLOWED:
@@ -280,8 +290,10 @@ def _classes(source: Tape, undo: contextlib.ExitStack) -> None:
         usual = getattr(cls, name)
 
         def method(self: Any, *given: Any) -> Any:
-            usually = id(self) in source.seeded or source.elsewhere
-            return usual(self, *given) if usually else draw(*given)
+            if id(self) in source.seeded or source.elsewhere:
+                return usual(self, *given)
+            source.count()
+            return draw(*given)
 
         _set(undo, cls, name, method)
 
@@ -295,8 +307,8 @@ def _classes(source: Tape, undo: contextlib.ExitStack) -> None:
     original = random.Random.seed
     for cls in (random.Random, random.SystemRandom):
         followed(cls, "random", source.uniform)
-        followed(cls, "getrandbits", lambda k: source.below(2**k))
-        followed(cls, "_randbelow", source.below)
+        followed(cls, "getrandbits", lambda k: source.whole(2**k))
+        followed(cls, "_randbelow", source.whole)
     _set(undo, random.Random, "seed", seed)
     wrong = "the client sets the state of a generator"
     _set(undo, random.Random, "setstate", lambda self, state: source.stop(wrong))
@@ -323,7 +335,10 @@ def _names(source: Tape) -> list[tuple[Any, Any]]:
             return fresh
 
     def urandom(n: int, usual: Any = os.urandom) -> bytes:
-        return usual(n) if source.elsewhere else source.below(256**n).to_bytes(n, "big")
+        if source.elsewhere:
+            return usual(n)
+        source.count()
+        return source.below(256**n).to_bytes(n, "big")
 
     legacy, inner, numpy = source.legacy, random._inst, np.random.mtrand._rand
     held = [one for one in gc.get_objects() if type(one) in (_STATE, _GENERATOR)]

@@ -5,9 +5,14 @@
 chance are Python's or NumPy's generators or those of the system.
 """
 
+import contextlib
+import ctypes
+import heapq
 import itertools
 import json
 import math
+import sys
+import threading
 import time
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
@@ -16,9 +21,9 @@ import numpy as np
 
 from ... import checks
 from ...types import Input, Row
-from ..clients import Client
+from ..clients import Client, ClientError
 from ..clients.anything import plain
-from .forks import MOVED, Tree
+from .forks import LEFT, MOVED, Node, Tree
 from .sources import Stop, Tape, replaced
 
 __all__ = ["exact_client", "replay", "ExactResult", "Finding", "Way"]
@@ -26,7 +31,10 @@ __all__ = ["exact_client", "replay", "ExactResult", "Finding", "Way"]
 TOLERANCE = 1e-9
 _SURE = 13.9  # -ln of the probability that another source of chance hides, 1e-6
 _RUNS = 1000  # calls of the client for one input, at least
-_EARLY = 1000  # ways after which a tree that seems so many times too large is left
+_EARLY = 1024  # calls after which a tree that seems so many times too large is left
+_LEAST, _LEFT = 128, 1e-12  # calls, after which ways of so small a mass are not run
+_KNOWN = 100  # a report is well known if its mass is so many times the mass that is left
+_MOST = 0.01  # largest delta that ways which were not run may add to a claim that is kept
 
 
 class Finding(NamedTuple):
@@ -53,7 +61,7 @@ class Way(NamedTuple):
     Attributes
     ----------
     probability : float
-        Probability of this way.
+        Probability of this way, and of those that were joined with it.
     when : tuple of str
         Conditions on the coins.
     report : str
@@ -81,11 +89,16 @@ class ExactResult(NamedTuple):
     reason : str
         Why nothing exact can be said; empty if it can.
     ways : list of list of Way
-        All ways through the client for each input, none if there is a reason.
+        The ways through the client that were run, for each input.
     runs : int
         Number of calls for each input that all agree.
-    loss : float
-        The least epsilon that all pairs of inputs keep at this delta; NaN if there is a reason.
+    lower, upper : float
+        The interval of the loss, that is, of the least epsilon that all pairs of inputs keep. At
+        delta the loss is at least `lower`. At delta plus `remaining` it is at most `upper`. NaN if
+        nothing is known.
+    remaining : float
+        Mass of the ways that were not run, and of reports that these ways leave unknown; 0 if all
+        ways were run.
     report : str
         A report that shows the loss, as JSON.
     pair : (int, int)
@@ -100,15 +113,22 @@ class ExactResult(NamedTuple):
     reason: str = ""
     ways: Sequence[list[Way]] = ()
     runs: int = 0
-    loss: float = math.nan
+    lower: float = math.nan
+    upper: float = math.nan
+    remaining: float = 0.0
     report: str = ""
     pair: tuple[int, int] = (0, 1)
 
     @property
     def status(self) -> str:
         """Return ``"violation"``, ``"none found"`` or ``"not exact"``."""
-        found = "violation" if self.loss > self.epsilon + TOLERANCE else "none found"
+        found = "violation" if self.lower > self.epsilon + TOLERANCE else "none found"
         return "not exact" if self.reason else found
+
+    @property
+    def loss(self) -> float:
+        """Return the exact loss, or NaN if only an interval or nothing is known."""
+        return math.nan if self.reason or self.remaining else self.lower
 
     def curve(self, pair: tuple[int, int] | None = None) -> list[tuple[str, float, float]]:
         """Return each report with its probabilities for two inputs, by falling ratio."""
@@ -138,21 +158,33 @@ class ExactResult(NamedTuple):
         """Sentences that state what was shown, and what this rests on."""
         if self.reason:
             return f"Not exact: {self.reason}. Audit its reports by ldpkit audit."
-        shown = "infinite" if math.isinf(self.loss) else f"{self.loss:.9g}"
-        words = "exceeds the claim" if self.status == "violation" else "keeps the claim"
+        low, high = ("infinite" if math.isinf(one) else f"{one:.9g}"
+                     for one in (self.lower, self.upper))  # fmt: skip
+        exceeds = self.status == "violation"
+        words = "exceeds the claim" if exceeds else "keeps the claim"
+        delta = self.delta if exceeds else self.delta + self.remaining
+        shown = (
+            f"The loss is at least {low}, and at most {high} if delta is {self.remaining:.3g}"
+            " larger because of ways that were not run"
+            if self.remaining
+            else f"The exact loss is {low}"
+        )
         return (
-            f"The exact loss is {shown}, which {words} of epsilon = {self.epsilon:g}, delta ="
-            f" {self.delta:g}. This holds for these inputs, if the client draws from nothing that"
+            f"{shown}, which {words} of epsilon = {self.epsilon:g}, delta ="
+            f" {delta:.6g}. This holds for these inputs, if the client draws from nothing that"
             f" {self.runs:,} calls for each did not show."
         )
 
     def row(self) -> Row:
         """Return the result as one object of JSON, in which an infinite loss is ``"inf"``."""
-        loss = str(self.loss) if math.isinf(self.loss) else self.loss
+        losses = {name: getattr(self, name) for name in ("loss", "lower", "upper")}
         return {
             "status": self.status,
             **self._asdict(),
-            "loss": None if self.reason else loss,
+            **{
+                name: (None if math.isnan(one) else str(one) if math.isinf(one) else one)
+                for name, one in losses.items()
+            },
             "inputs": [plain(one) for one in self.inputs],
             "ways": sum(map(len, self.ways)),
             "findings": [one._asdict() for one in self.findings],
@@ -169,12 +201,18 @@ def exact_client(
     delta: float | None = None,
     ways: Annotated[int, "Largest number of ways through the client for one input."] = 100_000,
     tapes: Annotated[int, "Number of tapes with the same coins for all inputs."] = 100,
+    seconds: Annotated[float, "Largest time in seconds, above 0."] = 10.0,
 ) -> ExactResult:
     """Compute the exact loss of a client, and compare it with its claim.
 
     Every draw of the client that is compared with a number, rounded to a whole number or taken from
-    a finite range is forked. Each way through the client is run once, and weighed. Then all ways
-    are run again, with other clocks, so that other sources of chance are found out.
+    a finite range is forked. The ways through the client are run once, likeliest first, and
+    weighed. Ways that come to the same state of a function are joined (`states`), so that the loop
+    of a rejection is solved. Then all ways are run again, with other clocks, so that other sources
+    of chance are found out.
+
+    A loop may have infinitely many ways. If the time is over before all were run, the loss is known
+    as an interval at a slightly larger delta.
 
     A generator that was made before the call gives fair coins, even if its seed was fixed. A client
     that drew a secret when it was imported seems to draw nothing. Therefore the command
@@ -195,11 +233,15 @@ def exact_client(
         Largest number of ways through the client for one input.
     tapes : int
         Number of tapes with the same coins for all inputs, see `replay`.
+    seconds : float
+        Largest time in seconds. All ways that were found are run again, and each input is asked
+        1,000 times, also if that takes longer.
 
     Returns
     -------
     ExactResult
-        Its `status` is ``"violation"`` if the loss exceeds epsilon by more than 1e-9.
+        Its `status` is ``"violation"`` if the lower end of the loss exceeds epsilon by more than
+        1e-9. It is ``"none found"`` if the upper end does not and `remaining` is at most 0.01.
 
     Raises
     ------
@@ -211,8 +253,9 @@ def exact_client(
     start, client = time.perf_counter(), _client(client, inputs)
     epsilon = checks.real("epsilon", client.epsilon if epsilon is None else epsilon, 0)
     delta = checks.real("delta", client.delta if delta is None else delta, 0, 1, closed="[)")
+    seconds = checks.real("seconds", seconds, 0, closed="()")
     tree = Tree(checks.integer("ways", ways, 1, 10**8))
-    found: Row = {"findings": replay(client, tapes=tapes)}
+    found: Row = {"findings": replay(client, tapes=tapes, seconds=seconds)}
     # if the client draws from another source and keeps epsilon, two inputs have one report each in
     # so many calls with probability 1e-6
     needed = math.ceil(_SURE / -math.log1p(-math.exp(-min(max(epsilon, 1e-9), 30.0))))
@@ -221,16 +264,26 @@ def exact_client(
         if "unknown" in [one.kind for one in found["findings"]]:
             raise Stop(found["findings"][0].text)
         with replaced(tree):
-            laws = [_law(client, at, tree, found["runs"]) for at in range(client.k)]
+            until = max(start + seconds, tree.clock() + seconds / 2)  # whatever the tapes took
+            laws, left = _laws(client, tree, until, found["runs"])
         if needed > ways and min(map(len, laws)) == 1:
             tree.stop(f"no coin was seen, and for so large an epsilon only {needed:,} calls exclude"
                       " another source of chance: raise the number of ways")  # fmt: skip
-        if any(len(law) > 1 and len({way.report for way in law}) == 1 for law in laws):
+        drawn = [law for law, rest in zip(laws, left) if not rest and law[0].when]
+        if any(len({way.report for way in law}) == 1 for law in drawn):
             tree.stop("coins are drawn and do not change the report: the client may remember it")
-        found |= {"ways": laws}
-        pairs = itertools.permutations(range(client.k), 2)
-        losses = [(*_loss(_curve(laws[a], laws[b]), delta), (a, b)) for a, b in pairs]
-        found["loss"], found["report"], found["pair"] = max(losses, key=lambda one: one[0])
+        found["ways"] = laws
+        pairs = [*itertools.permutations(range(client.k), 2)]
+        losses = [_interval(_curve(laws[a], laws[b]), left[a], left[b], epsilon, delta)
+                  for a, b in pairs]  # fmt: skip
+        (found["lower"], found["report"], *_), found["pair"] = max(
+            zip(losses, pairs), key=lambda one: one[0][0]
+        )
+        found["upper"], found["remaining"] = (max(column) for column in [*zip(*losses)][2:])
+        if found["lower"] <= epsilon + TOLERANCE and (
+            found["upper"] > epsilon + TOLERANCE or found["remaining"] > _MOST
+        ):
+            tree.stop(f"ways with probability {max(left):.3g} were not run")
     except Stop as stop:
         found["reason"] = str(stop)
     return ExactResult(
@@ -243,7 +296,7 @@ def exact_client(
 
 
 def replay(
-    client: Any, inputs: Sequence[Input] | None = None, *, tapes: int = 100
+    client: Any, inputs: Sequence[Input] | None = None, *, tapes: int = 100, seconds: float = 10.0
 ) -> list[Finding]:
     """Give a client the same coins for several inputs, and return what this shows.
 
@@ -257,11 +310,18 @@ def replay(
         As in `exact_client`.
     tapes : int
         Number of tapes.
+    seconds : float
+        Largest time of the first call, which is ended afterwards.
     """
     client, tape = _client(client, inputs), Tape()
     calls: list[list[Any]] = [[] for _ in range(client.k)]
-    # imports and compilation take place before anything is replaced
-    client.perturb(np.array([0]), np.random.default_rng())
+    first = threading.Thread(target=_first_call, args=(client,), daemon=True)
+    first.start()
+    first.join(seconds)
+    if first.is_alive():
+        end = ctypes.pythonapi.PyThreadState_SetAsyncExc
+        end(ctypes.c_ulong(first.ident or 0), ctypes.py_object(SystemExit))
+        return [Finding("unknown", f"a call of the client does not end in {seconds:g} seconds")]
     try:
         with replaced(tape):
             for tape.number in range(checks.integer("tapes", tapes, 1)):
@@ -277,6 +337,12 @@ def replay(
         return [Finding("unknown", str(stop))]
     values = client.values or range(client.k)
     return _findings(values, tapes, *zip(*(zip(*own) for own in calls)))
+
+
+def _first_call(client: Client) -> None:
+    """Let imports and compilation take place before anything is replaced."""
+    with contextlib.suppress(BaseException):  # the next call fails too
+        client.perturb(np.array([0]), np.random.default_rng())
 
 
 def _client(client: Any, inputs: Sequence[Input] | None) -> Client:
@@ -297,29 +363,67 @@ def _ask(client: Client, at: int, tape: Tape) -> str:
             raise Stop(tape.reason)
 
 
-def _ways(client: Client, at: int, tree: Tree) -> list[Way]:
-    """Run every way through the client once, for the input at a position."""
-    tree.path, seen = [], 0.0
-    ways: list[Way] = []
-    while not ways or tree.advance():
-        report = _ask(client, at, tree)
-        if tree.at < len(tree.path):
-            tree.stop(MOVED)
-        ways.append(Way(tree.mass, tuple(tree.words), report))
-        # the share of this way if all branches of a fork have as many ways
-        seen += math.prod(1 / branches for _, branches in tree.path)
-        if len(ways) > tree.most or (len(ways) == _EARLY and seen * tree.most < 1):
+def _laws(
+    client: Client, tree: Tree, until: float, least: int
+) -> tuple[list[list[Way]], list[float]]:
+    """Return the ways for each input, and the masses that are left.
+
+    All ways are run twice at least, and so often that the client is called `least` times.
+    """
+    begin = tree.clock()
+    ends = [begin + (until - begin) * (at + 1) / client.k for at in range(client.k)]
+    try:
+        found = [_ways(client, at, tree, end) for at, end in enumerate(ends)]
+    except ClientError:  # a compiled function may refuse a whole number that is not drawn yet
+        if not tree.lazy:
+            raise
+        tree.lazy = False
+        return _laws(client, tree, until, least)
+    for at, (ways, _) in enumerate(found):
+        for _ in range(max(1, math.ceil(least / max(1, len(ways))) - 1)):
+            for way, node in ways.items():
+                tree.follow(node, grow=False)
+                if (_ask(client, at, tree), tuple(tree.words)) != (way.report, way.when):
+                    tree.stop(MOVED)
+    return [[*ways] for ways, _ in found], [left for _, left in found]
+
+
+def _ways(client: Client, at: int, tree: Tree, until: float) -> tuple[dict[Way, Node], float]:
+    """Run ways for the input at a position, likeliest first, until the mass left is small.
+
+    Return these ways with their last nodes, and the mass that is left.
+    """
+    tree.plant(until)
+    begin = tree.clock()
+    ends: dict[Node, tuple[tuple[str, ...], str]] = {}
+    join, left, traced = True, 1.0, sys.gettrace()
+    for calls in itertools.count(1):
+        tree.follow(heapq.heappop(tree.open)[2])
+        sys.settrace(tree.joints if join else traced)
+        try:
+            report = _ask(client, at, tree)
+        except Stop:
+            if tree.reason != LEFT:
+                raise
+        else:
+            if tree.at < len(tree.ahead):
+                tree.stop(MOVED)
+            ends[tree.node] = tuple(tree.words), report
+        finally:
+            sys.settrace(traced)
+        if join and not tree.joints.pure:  # begin again, and join nothing
+            tree.plant(until)
+            join, ends = False, {}
+        again = (tree.clock() - begin) * len(ends) / calls  # seconds for running all ways again
+        over = not tree.open or len(ends) >= tree.most or tree.clock() + again > until
+        if over or calls & (calls - 1) == 0:
+            left = tree.weigh()
+        # further ways are not likelier than these
+        if calls == _EARLY and (1 - left) * tree.most < _EARLY * (1 - _MOST):
             tree.stop(f"there are more than {tree.most:,} ways through the client")
-    return ways
-
-
-def _law(client: Client, at: int, tree: Tree, least: int) -> list[Way]:
-    """Run all ways twice at least, and so often that the client is called `least` times."""
-    ways = _ways(client, at, tree)
-    for _ in range(max(1, math.ceil(least / len(ways)) - 1)):
-        if _ways(client, at, tree) != ways:
-            tree.stop(MOVED)
-    return ways
+        if over or (left < _LEFT and calls >= _LEAST):
+            return {Way(end.mass, *text): end for end, text in ends.items()}, left
+    raise AssertionError
 
 
 def _curve(*laws: list[Way]) -> list[tuple[str, float, float]]:
@@ -332,20 +436,71 @@ def _curve(*laws: list[Way]) -> list[tuple[str, float, float]]:
     return sorted(rows, key=lambda row: row[1] / row[2] if row[2] else math.inf, reverse=True)
 
 
-def _loss(curve: list[tuple[str, float, float]], delta: float) -> tuple[float, str]:
+def _loss(
+    curve: list[tuple[str, float, float]], delta: float, left: float = 0.0
+) -> tuple[float, str]:
     """Return the least epsilon at delta, and the report with which its event ends.
 
     The event of the reports with the largest ratios is the strongest one for some number of them.
     A claim of `ldpkit.blackbox.curve` would not do: it rounds every delta up, so that no epsilon is
-    left for a delta of 0.
+    left for a delta of 0. The mass `left` may all belong to this event under the second input.
     """
-    best, p, q = (-math.inf, ""), 0.0, 0.0
+    best, p, q = (-math.inf, ""), 0.0, left
     for report, one, two in curve:
         p, q = p + one, q + two
         excess = p - delta * (1 + TOLERANCE)
         if excess > 0:
             best = max(best, (math.log(excess / q) if q else math.inf, report))
     return best
+
+
+def _interval(
+    curve: list[tuple[str, float, float]],
+    p_left: float,
+    q_left: float,
+    epsilon: float,
+    delta: float,
+) -> tuple[float, str, float, float]:
+    """Return the ends of the loss, the report of the lower one, and what the upper adds to delta.
+
+    Let P and Q be the distributions for two inputs. Of these, p and q are the masses of the ways
+    that were run, and r and s those that are left. Then p(S) <= P(S) <= p(S) + r for every event S,
+    and the same holds for Q and s. Therefore the divergence H(e) = max_S P(S) - exp(e) Q(S) lies
+    between max_S p(S) - exp(e) (q(S) + s) and max_S p(S) - exp(e) q(S) + r.
+
+    Lower end: the loss at delta is the least e with H(e) <= delta. It is at least
+    ln((p(S) - delta) / (q(S) + s)), for every S.
+
+    Upper end for delta > r: H(e) is at most delta if max_S p(S) - exp(e) q(S) is at most delta - r.
+
+    Upper end for a smaller delta: let T be the reports whose q is less than 100 s, and those that
+    were not seen. Then P(T) <= p(T) + r. For an event S without reports of T, P(S) - exp(e) Q(S) is
+    at most p(S) + r - exp(e) q(S). That is at most delta if e >= ln((p(S) + r - delta) / q(S)). A
+    single report has the largest such ratio, because a sum in numerator and denominator is a mean
+    of ratios. An event is the union of a part within T and a part without. Therefore the loss at
+    delta + p(T) + r is at most this e. If that end lies below the lower one, T contains reports
+    that matter, and the upper end is infinite.
+
+    If the claim lies between the ends, the claim is the upper end, because H(epsilon) is at most
+    max_S p(S) - exp(epsilon) q(S) + r. That exceeds delta by r + exp(epsilon) s at most, because
+    epsilon is no less than the lower end.
+    """
+    lower, report = _loss(curve, delta, q_left)
+    if not p_left + q_left:
+        return lower, report, lower, 0.0
+    added = p_left
+    if p_left < delta:
+        upper, _ = _loss(curve, delta - p_left)
+    else:
+        known = [(p, q) for _, p, q in curve if q >= _KNOWN * q_left]
+        added += math.fsum(p for _, p, q in curve if q < _KNOWN * q_left)
+        upper = max((math.log((p + p_left - delta) / q) if q else math.inf for p, q in known),
+                    default=math.inf)  # fmt: skip
+    if lower <= epsilon + TOLERANCE and epsilon < upper:
+        odds = math.exp(min(epsilon, 700.0))
+        excess = math.fsum(max(p - odds * q, 0.0) for _, p, q in curve) - delta
+        return lower, report, epsilon, p_left + max(excess, 0.0)
+    return (lower, report, math.inf, p_left) if upper < lower else (lower, report, upper, added)
 
 
 def _findings(
