@@ -616,6 +616,7 @@ COMMANDS = [
     ("exact --client json:dumps --inputs [0,1] --epsilon 1 --delta 2", f"delta {HALF} 2.0"),
     ("exact --client json:dumps --inputs [0,1] --epsilon 1 --ways 0", "ways must be"),
     ("exact --client json:dumps --inputs [0,1] --epsilon 1 --tapes 0", "tapes must be"),
+    ("exact --client json:dumps --inputs [0,1] --epsilon 1 --seconds 0", "seconds must be a finite number > 0, got 0.0"),
     (f"{AUDIT} --claim gdp", "--claim needs --until-sure"),
     (f"{AUDIT} --mu 1", "--mu needs --until-sure"),
     (f"{AUDIT} --until-sure --mu 0", "mu must be a number in (0, 20], got 0.0"),
