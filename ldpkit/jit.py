@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import hashlib
+import importlib.util
 import io
 import logging  # noqa: F401  # its handler at a fork runs after the one below, see `_hold`
 import os
@@ -16,7 +17,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from . import digests
 
-__all__ = ["CACHE", "folder", "kernel", "waiting"]
+__all__ = ["CACHE", "folder", "interpreted", "kernel", "substitute", "waiting"]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
@@ -26,6 +27,24 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
 waiting: list[Callable[[], object]] = []
 """Called once each, before a kernel is compiled because no machine code of it was kept."""
 _KEPT = 16  # folders of machine code that are kept
+
+
+def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of which unsigned integers wrap around silently, as in compiled code."""
+
+    @functools.wraps(function)
+    def call(*arguments: object) -> Any:
+        import numpy as np
+
+        with np.errstate(over="ignore"):
+            return function(*arguments)
+
+    return call
+
+
+substitute: Callable[[Callable[..., Any]], Callable[..., Any]] = interpreted
+"""Return what is called in the place of a kernel where numba is not installed. It gets the kernel's
+plain function, at the kernel's first call."""
 
 
 def _owned(path: Path) -> bool:
@@ -114,6 +133,9 @@ class _Lazy:
     def __getattr__(self, name: str) -> Any:
         if name != "_compiled":
             return getattr(self._compiled, name)
+        if not _available():
+            self._compiled = substitute(self.__wrapped__)
+            return self._compiled
         with _imported().core.compiler_lock.global_compiler_lock:
             if name not in vars(self):  # another thread may have been faster
                 self._compiled = _compile(self.__wrapped__, self._inline)
@@ -124,6 +146,12 @@ class _Lazy:
 
 
 _importing, _numba = threading.RLock(), cast(Any, None)
+
+
+@functools.cache
+def _available() -> bool:
+    """Return whether numba is installed, without importing it."""
+    return importlib.util.find_spec("numba") is not None
 
 
 def _imported() -> Any:
@@ -155,7 +183,8 @@ def _release() -> None:
     _importing.release()
 
 
-os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_release)
+if hasattr(os, "register_at_fork"):  # there are systems without processes
+    os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_release)
 
 
 def _compile(function: Callable[..., object], inline: str) -> Any:

@@ -22,7 +22,7 @@ from .types import Array, Rng
 
 __all__ = [
     "sequence", "generator", "derive", "first_state", "next_word", "next_uniform", "normals",
-    "laplace", "gaussian",
+    "laplace",
 ]  # fmt: skip
 
 
@@ -181,13 +181,6 @@ def laplace(out: Array, scale: float, state: State) -> None:
     for j in range(out.size):
         x, state = _sample(False, _LAPLACE, state)
         out[j] = scale * x
-
-
-@kernel
-def gaussian(out: Array, scale: float, rng: Rng) -> None:
-    """Fill a row with the numbers of ``rng.normal(0, scale)``, in a quarter of its time."""
-    for j in range(out.size):
-        out[j] = scale * rng.standard_normal()
 
 
 @kernel

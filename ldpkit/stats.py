@@ -244,7 +244,9 @@ def binomial_window(
     """
     spread = width * math.sqrt(n * rate * (1 - rate)) + 2 * width
     counts = np.arange(
-        max(0, math.floor(n * rate - spread)), min(n, math.ceil(n * rate + spread)) + 1
+        max(0, math.floor(n * rate - spread)),
+        min(n, math.ceil(n * rate + spread)) + 1,
+        dtype=np.int64,
     )
     mass = np.exp(
         scipy.special.xlogy(counts, rate)
@@ -421,7 +423,8 @@ def epsilon_buehler(
     """
     n, a, b = trials, checks.integer("tp", tp, 0, trials), checks.integer("fp", fp, 0, trials)
     z = -float(scipy.special.ndtri(min(alpha, 0.49)))
-    near = b + np.arange(min(n - b, math.ceil(z * z) + 10) + 1)  # larger ones are less extreme
+    most = min(n - b, math.ceil(z * z) + 10)  # larger ones are less extreme
+    near = b + np.arange(most + 1, dtype=np.int64)
     observed = float(_order(np.float64(a), near, n, delta, z).max())
     if observed == -math.inf:
         return 0.0

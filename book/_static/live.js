@@ -1,37 +1,81 @@
-/* Live pages: edit and run a page's cells on the Jupyter server that serves the page (`make lab`).
+/* Live pages: edit and run a page's cells, on the Jupyter server that serves the page (`make lab`), or in the reader's own browser.
 
-   On any other web host this script does nothing, and the parts in live/ are not loaded. The server's token comes in the fragment
-   of the link that `make lab` prints; the page takes it out of the address at once, and token.js keeps it in the storage of its tab
-   unless that tab has one that works. */
+   `make lab` gives the server's token in the fragment of the link that it prints; the page takes it out of the address at once, and
+   token.js keeps it in the storage of its tab unless that tab has one that works. On any other web host a page offers to run itself,
+   if the book was built with the engine. Nothing of the engine is fetched before the reader asks for it. */
 (() => {
   "use strict";
   const PREFIX = /^\/book-[0-9a-f]{16}\/static\//; // where the server shows the book; every start has its own
   const HOST = /^127\.0\.0\.1$|(^|\.)localhost$/;
-  const script = /** @type {HTMLScriptElement} */ (document.currentScript);
-  if (!HOST.test(location.hostname) || !PREFIX.test(location.pathname)) return;
+  const script = /** @type {HTMLScriptElement} */ (document.currentScript),
+    { page, engine, engineLacks } = script.dataset,
+    part = (name) => new URL(name, script.src).href;
 
-  const offered = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (offered) {
-    sessionStorage.setItem("live-token-offered", offered); // who goes on before it is tried takes it along
-    history.replaceState(null, "", location.pathname + location.search);
-  }
-  globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, {
-    live: { data: script.dataset.page },
-  });
-
-  const part = (name) => new URL(`live/${name}`, script.src).href;
-  document.head.append(
-    Object.assign(document.createElement("link"), { rel: "stylesheet", href: part("live.css") }),
-  );
-  for (const name of [
-    ...(ldpkit.base ? [] : ["../base.js"]),
-    "token.js",
-    "kernel.js",
-    "form.js",
-    "page.js",
-  ]) {
+  /* The parts of the interface, in their order; `live` is what they start with. */
+  function load(live, names) {
+    globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { live });
     document.head.append(
-      Object.assign(document.createElement("script"), { src: part(name), async: false }),
+      Object.assign(document.createElement("link"), {
+        rel: "stylesheet",
+        href: part("live/live.css"),
+      }),
+    );
+    for (const name of [
+      ...(ldpkit.base ? [] : ["base.js"]),
+      ...names,
+      "live/form.js",
+      "live/page.js",
+    ])
+      document.head.append(
+        Object.assign(document.createElement("script"), { src: part(name), async: false }),
+      );
+  }
+
+  if (HOST.test(location.hostname) && PREFIX.test(location.pathname)) {
+    const offered = new URLSearchParams(location.hash.slice(1)).get("token");
+    if (offered) {
+      sessionStorage.setItem("live-token-offered", offered); // who goes on before it is tried takes it along
+      history.replaceState(null, "", location.pathname + location.search);
+    }
+    load({ data: page }, ["live/token.js", "live/kernel.js"]);
+    return;
+  }
+
+  /* ---- a page that runs itself ---- */
+  const title = document.querySelector("article h1"),
+    element = (name, given) => Object.assign(document.createElement(name), given);
+  if (!page || !title || !(engine || engineLacks)) return;
+  const [size, seconds] = (engine || "").split(" "),
+    file = location.protocol === "file:",
+    line = element("p", { id: "engine-offer" });
+  function begin(start) {
+    line.remove();
+    load({ data: page, start }, ["engine/parts.js", "live/worker.js"]);
+  }
+  if (engineLacks) line.textContent = `${engineLacks} “make lab” runs it.`;
+  else if (file)
+    line.textContent =
+      "From a file a browser runs nothing: serve this folder with “python -m http.server” and open its address, or use “make lab”.";
+  else {
+    const run = element("button", {
+      type: "button",
+      textContent: "▶ Run this page here",
+      onclick: () => begin(true),
+    });
+    run.dataset.runHere = "";
+    const change = element("button", {
+      type: "button",
+      textContent: "Change parameters or cells",
+      onclick: () => begin(false),
+    });
+    line.append(
+      run,
+      " ",
+      change,
+      ` ${size} MB${globalThis.caches ? " once, kept in this browser" : ""}, then about ${seconds} s. Python runs in your browser, takes 700 MB of memory, and sends nothing.`,
     );
   }
+  (document.querySelector(".cell.tag_first-figure") || title).after(line); // below the figure, where the parameters come
+  title.closest("section").dataset.runState = "idle";
+  if (engine && !file && /^#run=/.test(location.hash)) begin(false); // it fills the form, and waits
 })();

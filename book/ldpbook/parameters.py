@@ -45,12 +45,12 @@ def _shown(x: float) -> str:
     return f"{x:,.0f}" if abs(x) >= 1e5 and x == int(x) else f"{x:g}".replace("e-0", "e-")
 
 
-def _literal(x: Any) -> str:
+def literal(x: Any) -> str:
     """Return a value as it would be written in the cell."""
     if isinstance(x, str):
         return f'"{x}"'
     if isinstance(x, float):
-        return _literal(int(x)) if x.is_integer() and abs(x) < 1e15 else _shown(x)
+        return literal(int(x)) if x.is_integer() and abs(x) < 1e15 else _shown(x)
     return f"{x:_}" if isinstance(x, int) and abs(x) >= 10_000 else str(x)
 
 
@@ -129,14 +129,14 @@ class Parameter:
         `stops` are the values that a slider, a choice or a row of chips offers, in the form of the cell. Each of them is allowed.
         `mark` is the value that the paper used, or the notebook's own, where `by` is ``book``.
         """
-        value = _evaluate(self.literal)
+        value = evaluate(self.literal)
         if self.many:
             stops = self._elements()
             return {"control": "chips" if stops else "text", "stops": stops}
         if self.kind == "boolean":
             return {"control": "flag", "stops": []}
         if self.choices:
-            offered = {_literal(c): c for c in self.choices} | ({"None": None} if self.none else {})
+            offered = {literal(c): c for c in self.choices} | ({"None": None} if self.none else {})
             theirs = self.paper.endswith(f": {value}")
             own = next(words for words, choice in offered.items() if choice == value)
             return {"control": "choice", "stops": list(offered), "mark": own, "by": "paper" if theirs else "book"}
@@ -146,7 +146,7 @@ class Parameter:
         said = _number(found.group(1)) if found else math.nan
         theirs = self._fits(int(said) if found and self.kind == "integer" else said)
         mark = said if theirs else float(value)
-        words = {v: _literal(v) for v in self._places(float(value), mark)} | {float(value): self.literal}
+        words = {v: literal(v) for v in self._places(float(value), mark)} | {float(value): self.literal}
         return {"control": "slider", "stops": [words[v] for v in sorted(words)], "mark": words[mark],
                 "by": "paper" if theirs else "book"}  # fmt: skip
 
@@ -162,7 +162,7 @@ class Parameter:
         ordered = self.kind == "text" or any(list(offered) == sorted(offered, reverse=down) for down in (False, True))
         if not ordered or len(offered) < len(tree.elts) or len(offered) > _CHIPS:
             return []
-        return list(({c: _literal(c) for c in self.choices} | offered).values())
+        return list(({c: literal(c) for c in self.choices} | offered).values())
 
     def _places(self, *own: float) -> list[float]:
         """Return the values at which a slider stops: whole numbers, even steps, or steps within powers of ten, for ever wider
@@ -191,7 +191,7 @@ class Parameter:
         return [v for v in places if self._fits(int(v) if self.kind == "integer" else v)]
 
 
-def _evaluate(literal: str) -> Any:
+def evaluate(literal: str) -> Any:
     """Return the value of a parameter's source, which in the book may also be a list comprehension over a range."""
     try:
         return ast.literal_eval(literal)
@@ -235,7 +235,7 @@ def parse(line: str) -> Parameter:
     if not found:
         raise ValueError(f"not a parameter line: {line!r}")
     name, literal, comment = found.groups()
-    value, paper, cost, meaning = _evaluate(literal), _PAPER.search(comment), _COST.search(comment), _PAPER.sub("", comment)
+    value, paper, cost, meaning = evaluate(literal), _PAPER.search(comment), _COST.search(comment), _PAPER.sub("", comment)
     allowed, many = _range(meaning), isinstance(value, (list, tuple))
     kinds = {_kind(v, (allowed.get("low"), allowed.get("high"))) for v in (value if many else [value])}
     kind = kinds.pop() if len(kinds) == 1 else "number" if kinds == {"integer", "number"} else "other"

@@ -26,7 +26,10 @@ from typing import Any, NamedTuple
 from docutils import nodes
 from sphinx.application import Sphinx
 
+import ldpkit
+
 from . import execute, parameters
+from .engine import parts as engine
 
 _IMAGE = "image/svg+xml"
 SPEC = "application/vnd.ldpkit.figure+json"  # media type in which ldpbook.plots stores the options of a figure
@@ -151,17 +154,20 @@ def built_with(notebook: execute.Json) -> dict[str, str]:
     return {}
 
 
-def live_data(page: str, notebook: execute.Json, seconds: float | None = None) -> execute.Json:
-    """Return the data of the live page's script: every code cell (also hidden ones), the parameters, and the time of a run."""
+def live_data(project: execute.Project, page: str, notebook: execute.Json, seconds: float | None = None) -> execute.Json:
+    """Return the data of the live page's script: every code cell (also hidden ones), the parameters, and the time of a run.
+
+    The values in ``browser`` are those with which the page takes less time in a browser.
+    """
     cells = [
         {"index": i, "source": "".join(c["source"]), "parameters": parameters.TAG in c["metadata"].get("tags", [])}
         for i, c in enumerate(notebook["cells"])
         if c["cell_type"] == "code" and parameters.INJECTED not in c["metadata"].get("tags", [])
     ]
-    built = built_with(notebook)
-    form = [p.specification() | {"built": built.get(p.name, p.literal)} for p in parameters.of(notebook).values()]
+    built, known = built_with(notebook), parameters.of(notebook)
+    form = [p.specification() | {"built": built.get(p.name, p.literal)} for p in known.values()]
     return {"page": page, "notebook": f"{page}.ipynb", "folder": page.rpartition("/")[0], "cells": cells, "parameters": form,
-            "seconds": seconds}  # fmt: skip
+            "seconds": seconds, "release": ldpkit.__version__, "browser": engine.smaller(project, page, known, built)}  # fmt: skip
 
 
 def _link(app: Sphinx, page: str, name: str) -> str:
@@ -300,7 +306,7 @@ def files(app: Sphinx) -> Iterator[tuple[str, str]]:
         notebook = executed(project, page)
         if notebook is None:
             continue
-        yield f"_live/{page}.json", json.dumps(live_data(page, notebook, seconds.get(page)), ensure_ascii=False)
+        yield f"_live/{page}.json", json.dumps(live_data(project, page, notebook, seconds.get(page)), ensure_ascii=False)
         for figure in figures(notebook):
             if app.config.ldpkit_variant and (own := book / f"{figure.name}.svg").exists():
                 yield f"_book/{figure.name}.svg", own.read_text(encoding="utf-8")

@@ -284,7 +284,7 @@ def wanted(root: Path, folder: Path) -> list[Path]:
     for release in (release for release, marker in marked if marker.evaluate(first) != marker.evaluate(last)):
         sums = " ".join(f"--hash=sha256:{content}" for content in release.hashes)
         (folder / f"{release.name}-{release.version}.txt").write_text(f"{release.name}=={release.version} {sums}\n")
-    return [lock, *sorted(folder.glob("*.txt")), *sorted((root / "book" / "packages").glob("*.txt")),
+    return [lock, root / dependencies.ENGINE, *sorted(folder.glob("*.txt")), *sorted((root / "book" / "packages").glob("*.txt")),
             *sorted((root / "book" / "released" / "pins").glob("*.txt"))]  # fmt: skip
 
 

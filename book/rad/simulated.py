@@ -65,16 +65,16 @@ def score_runs(gain, truth, prior, side=None):
 
 
 @kernel
-def _runs(prior, eta, scale, z, runs, rng, hits, blinds):
-    """Simulate Algorithm 1 on outputs of record z; `hits` receives the successes, and `blinds` the probability that the same guess
-    succeeds on an independent record.
+def _runs(prior, eta, scale, z, noise, hits, blinds):
+    """Run Algorithm 1 on outputs of record z, one for each number of Laplace noise of scale 1.
+
+    `hits` receives the successes, and `blinds` the probability that the same guess succeeds on an independent record.
     """
     m = prior.size
     weight, decay = np.empty(m), np.exp(-np.arange(m) / scale)
     blind, _ = windows(prior, eta)
-    for r in range(runs):
-        noise = math.copysign(rng.standard_exponential(), rng.random() - 0.5)
-        y = min(max(z + scale * noise, 0.0), m - 1.0)
+    for r in range(noise.size):
+        y = min(max(z + scale * noise[r], 0.0), m - 1.0)
         k = min(int(y), m - 2)
         left, right = math.exp((k - y) / scale), math.exp((y - k - 1) / scale)
         for i in range(m):
@@ -93,7 +93,8 @@ def laplace_sum_runs(prior, eta, epsilon, *, runs, rng):
     scale, hits, blinds = (prior.size - 1) / epsilon, np.empty(runs), np.empty(runs)
     mean, variance = np.zeros(2), np.zeros(2)
     for z in np.flatnonzero(prior):
-        _runs(prior, eta, scale, int(z), runs, rng, hits, blinds)
+        noise = np.array([math.copysign(rng.standard_exponential(), rng.random() - 0.5) for _ in range(runs)])
+        _runs(prior, eta, scale, int(z), noise, hits, blinds)
         for i, values in enumerate((hits, hits - blinds)):
             mean[i] += prior[z] * values.mean()
             variance[i] += prior[z] ** 2 * values.var(ddof=1) / runs

@@ -136,7 +136,7 @@ class Seeded(Structured):
         if self.seeds * max(self.k, self.g) > 2**24:
             return None
         table = self._table(np.arange(self.k), np.arange(self.seeds))
-        cells = (table + np.arange(self.seeds)[:, None] * self.g).ravel()
+        cells = (table + np.arange(self.seeds, dtype=np.int64)[:, None] * self.g).ravel()
         sizes = np.bincount(cells, minlength=self.seeds * self.g).reshape(self.seeds, self.g)
         own = 1 / np.take_along_axis(sizes, table[:, [pair[0]]], 1)[:, 0]
         empty = self.other * (sizes == 0).sum(axis=1) / self.k  # any guess from an empty cell

@@ -228,13 +228,15 @@ class Signs(Structured):
 
 
 @kernel
-def _indices(values: Array, order: int, keep: float, rng: Rng) -> Array:
-    """Sample one index per user: uniform in the value's half with probability `keep`, otherwise
-    uniform in the other half; int array (n,)."""
+def _indices(values: Array, order: int, keep: float, uniforms: Array) -> Array:
+    """Turn two uniform numbers per user, (n, 2), into an index; int array (n,).
+
+    The index is uniform in the value's half with probability `keep`, otherwise in the other half.
+    """
     out = np.empty(values.size, np.int64)
     for i in range(values.size):
-        row, index = values[i] + 1, int(rng.random() * order)
-        if plus(row, index) != (rng.random() < keep):
+        row, index = values[i] + 1, int(uniforms[i, 0] * order)
+        if plus(row, index) != (uniforms[i, 1] < keep):
             index ^= row & -row  # flipping the row's lowest one maps each half onto the other
         out[i] = index
     return out
@@ -277,7 +279,8 @@ class HR(FrequencyOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return indices, int array (n,); see `Mechanism.perturb`."""
-        return _indices(self._users(values, rng), self.order, self.p, rng)
+        values = self._users(values, rng)
+        return _indices(values, self.order, self.p, rng.random((values.size, 2)))
 
 
 class SignOracle(FrequencyOracle):

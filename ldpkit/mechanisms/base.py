@@ -332,7 +332,8 @@ class FrequencyOracle(Mechanism):
         """
         counts = checks.counts(counts, self.k)
         if not isinstance(self.report_type, Independent):
-            return self.estimate(self.perturb(np.repeat(np.arange(self.k), counts), rng))
+            users = np.repeat(np.arange(self.k), counts.astype(np.intp))
+            return self.estimate(self.perturb(users, rng))
         n = counts.sum()
         supported = rng.binomial(counts, self.p) + rng.binomial(n - counts, self.q)
         return support_estimate(supported, n, self.p, self.q)

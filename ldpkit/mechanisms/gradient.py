@@ -113,7 +113,9 @@ class GradientMechanism(Mechanism):
                 method="bounded",
                 options={"xatol": 1e-9 * top},
             )
-            checks.fix(self, gamma=float(best.x))
+            # it names streams: five digits of its distance to either end are equal on all machines
+            last = math.floor(math.log10(min(best.x, self._limit - best.x)))
+            checks.fix(self, gamma=round(float(best.x), 4 - last))
         checks.fix(self, gamma=checks.real("gamma", self.gamma, 0, self._limit, closed="[)"))
         checks.need(
             self.q >= 1e-300,

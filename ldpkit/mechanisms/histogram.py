@@ -20,7 +20,7 @@ import scipy
 from .. import checks
 from ..jit import kernel
 from ..reports import Gaussian, Laplace, Noisy
-from ..rng import State, first_state, gaussian, laplace, next_word
+from ..rng import State, first_state, laplace, next_word
 from ..types import Array, ArrayLike, Numbers, Rng
 from .base import Delta, Domain, Epsilon, FrequencyOracle, checked_frequency, exact_distribution
 
@@ -365,8 +365,7 @@ class GM(NoisyHistogram):
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
         values = self._users(values, rng)
-        reports = np.empty((values.size, self.k))
-        gaussian(reports.reshape(-1), self.scale, rng)
+        reports = self.scale * rng.standard_normal((values.size, self.k))
         reports[np.arange(values.size), values] += 1
         return rounded(reports, self.grid, reports)
 

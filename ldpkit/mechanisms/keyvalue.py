@@ -90,14 +90,16 @@ class KeyValues:
     @cached_property
     def _sorted(self) -> tuple[Array, Array]:
         """The numbers ``user * k + key`` in ascending order, and the position of each pair."""
-        code = np.repeat(np.arange(len(self)), np.diff(self.indptr)) * self.k + self.keys
+        sizes = np.diff(self.indptr).astype(np.intp)
+        code = np.repeat(np.arange(len(self), dtype=np.int64), sizes) * self.k + self.keys
         order = np.argsort(code, kind="stable")
         return code[order], order
 
     def find(self, keys: Array) -> tuple[Array, Array]:
         """Look up one key per user; return whether each user holds the key, and the key's value (0
         if not held), both (n,)."""
-        (code, order), wanted = self._sorted, np.arange(len(self)) * self.k + keys
+        (code, order), users = self._sorted, np.arange(len(self), dtype=np.int64)
+        wanted = users * self.k + keys
         at = np.searchsorted(code, wanted)
         held = np.append(code, -1)[at] == wanted  # the place after the last pair holds no key
         return held, np.where(held, np.append(self.values[order], 0.0)[at], 0.0)
@@ -125,17 +127,18 @@ def fitting(mechanism: Mechanism, sets: KeyValues) -> KeyValues:
 
 @kernel
 def _ternary(
-    keys: Array, signs: Array, d: int, own: float, flipped: float, other: float, rng: Rng
+    keys: Array, signs: Array, own: float, flipped: float, other: float, uniforms: Array
 ) -> Array:
-    """Sample records in {-1, 0, 1}^d, int8 array (n, d).
+    """Turn uniform numbers (n, d) into records in {-1, 0, 1}^d, int8 array (n, d).
 
     At the sampled key the sign is kept with probability `own`, flipped with probability `flipped`,
     and otherwise cleared. At any other key each sign has probability `other`.
     """
-    out = np.empty((keys.size, d), np.int8)
-    for i in range(keys.size):
+    n, d = uniforms.shape
+    out = np.empty((n, d), np.int8)
+    for i in range(n):
         for u in range(d):
-            r = rng.random()
+            r = uniforms[i, u]
             if u == keys[i]:
                 out[i, u] = signs[i] if r < own else (-signs[i] if r < own + flipped else 0)
             else:
@@ -304,7 +307,9 @@ class PCKVUE(PCKV):
     def perturb(self, sets: KeyValues, rng: Rng) -> Array:
         """Return records, int8 array (n, d) of -1, 0, 1; `sets` are `KeyValues`."""
         own, flipped = self.a * (1 - self.flip), self.a * self.flip
-        return _ternary(*self.sample(sets, rng), self.d, own, flipped, self.b / 2, rng)
+        keys, signs = self.sample(sets, rng)
+        uniforms = rng.random((keys.size, self.d))
+        return _ternary(keys, signs, own, flipped, self.b / 2, uniforms)
 
     def sign_counts(self, reports: ArrayLike) -> tuple[Array, Array]:
         reports = checks.unmasked(f"reports of {self.name}", reports)
@@ -366,7 +371,7 @@ class PCKVUE(PCKV):
         """Return the number of each report in the order of `distribution`: the symbols -1, 0, 1 are
         the digits 0, 1, 2, and the last symbol moves fastest."""
         seen = reports[:, chosen(positions, self.d)]
-        return (seen + 1).astype(np.int64) @ 3 ** np.arange(seen.shape[1])[::-1]
+        return (seen + 1).astype(np.int64) @ 3 ** np.arange(seen.shape[1], dtype=np.int64)[::-1]
 
 
 @dataclass(frozen=True)

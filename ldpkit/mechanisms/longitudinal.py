@@ -152,7 +152,7 @@ class Buckets(ReportType):
     def guess(self, reports: Array, rng: Rng) -> Array:
         """A uniform value of a uniform bucket among those whose bit is one, or among all buckets if
         there is none; int array (n,)."""
-        bucket = pick((reports == 1).astype(np.uint8), rng)
+        bucket = pick((reports == 1).astype(np.uint8), rng.random(len(reports)))
         return bucket * self.size + rng.integers(0, self.size, len(bucket))
 
     def score(self, reports: Array, pair: Pair) -> Array:

@@ -225,9 +225,9 @@ def ones(word: np.uint64) -> int:
 
 
 @kernel
-def pick(bits: Array, rng: Rng) -> Array:
+def pick(bits: Array, uniforms: Array) -> Array:
     """Return the place of a uniformly chosen one of each row, or a uniform place for a row without
-    ones; int array (n,)."""
+    ones; int array (n,). Each row has a uniform number in [0, 1) that chooses."""
     n, k = bits.shape
     guess, held = np.empty(n, np.int64), np.empty(k + 1, np.int64)
     for i in range(n):
@@ -235,7 +235,7 @@ def pick(bits: Array, rng: Rng) -> Array:
         for u in range(k):  # without a branch: every place is written, and kept for ones only
             held[count] = u
             count += bits[i, u] != 0
-        at = int(rng.random() * (count if count else k))
+        at = int(uniforms[i] * (count if count else k))
         guess[i] = held[at] if count else at
     return guess
 
@@ -260,7 +260,7 @@ class Support(ReportType):
         return np.sum([part.sum(axis=0, dtype=np.int64) for part in self._parts(reports)], axis=0)
 
     def guess(self, reports: Array, rng: Rng) -> Array:
-        return np.concatenate([pick(part, rng) for part in self._parts(reports)])
+        return np.concatenate([pick(part, rng.random(len(part))) for part in self._parts(reports)])
 
     def _parts(self, reports: Array) -> Iterator[Array]:
         """The tally of some reports at a time, so that it stays in the processor's cache."""

@@ -105,7 +105,7 @@ class Laplace(Noisy):
         return self.grid * (one - two)
 
     def guess(self, reports: Array, rng: Rng) -> Array:
-        return largest(reports, 0.0, 1.0, rng)
+        return largest(reports, 0.0, 1.0, rng.random(len(reports)))
 
     def score(self, reports: Array, pair: Pair) -> Array:
         """1 if the first value's number is at least 1 and the second value's at most 0, -1 if it is
@@ -149,7 +149,7 @@ class Gaussian(Noisy):
         return math.sqrt(self.variance * n) * rng.standard_normal(self.k)
 
     def guess(self, reports: Array, rng: Rng) -> Array:
-        return largest(reports, -np.inf, np.inf, rng)
+        return largest(reports, -np.inf, np.inf, rng.random(len(reports)))
 
     def score(self, reports: Array, pair: Pair) -> Array:
         """Difference of the two values' numbers in standard deviations of this difference; float

@@ -19,9 +19,9 @@ __all__ = ["Attributes", "Rounds", "largest"]
 
 
 @kernel
-def largest(vectors: Array, low: float, high: float, rng: Rng) -> Array:
+def largest(vectors: Array, low: float, high: float, uniforms: Array) -> Array:
     """Return a uniform place among the largest numbers of each row, after clipping the numbers to
-    ``[low, high]``; int array (n,)."""
+    ``[low, high]``; int array (n,). Each row has a uniform number in [0, 1) that chooses."""
     n, k = vectors.shape
     guess, best = np.empty(n, np.int64), np.empty(k + 1, np.int64)
     for i in range(n):
@@ -33,7 +33,7 @@ def largest(vectors: Array, low: float, high: float, rng: Rng) -> Array:
         for u in range(k):  # without a branch: every index is written, and kept for ties only
             best[count] = u
             count += min(max(vectors[i, u], low), high) == top
-        guess[i] = best[int(rng.random() * count)]
+        guess[i] = best[int(uniforms[i] * count)]
     return guess
 
 
@@ -160,11 +160,10 @@ class Rounds(ReportType):
         return reports[0] if self.memoised else self._tally(reports) / self.tau
 
     def guess(self, reports: list[Array], rng: Rng) -> Array:
-        return (
-            self.whole.guess(self._pooled(reports), rng)
-            if self.whole
-            else largest(self._tally(reports), -np.inf, np.inf, rng)
-        )
+        if self.whole:
+            return self.whole.guess(self._pooled(reports), rng)
+        total = self._tally(reports)
+        return largest(total, -np.inf, np.inf, rng.random(len(total)))
 
     def score(self, reports: list[Array], pair: Pair) -> Array:
         return (
@@ -273,7 +272,8 @@ class Attributes(ReportType):
     def guess(self, reports: list[Array], rng: Rng) -> Array:
         """The guess from the report on one attribute, which is chosen uniformly for each user."""
         guesses = [part.guess(r, rng) for part, r in zip(self.parts, reports)]
-        return np.choose(rng.integers(0, len(guesses), len(guesses[0])), guesses)
+        chosen = rng.integers(0, len(guesses), len(guesses[0]))
+        return np.choose(chosen.astype(np.intp), guesses)
 
     def score(self, reports: list[Array], pair: Pair) -> Array:
         """Likelihood ratio of the whole report; float array (n,)."""

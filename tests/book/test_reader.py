@@ -23,8 +23,8 @@ def test_every_parameter_of_the_book_allows_its_own_value_and_all_that_its_contr
     wrong = []
     for name in PROJECT.notebooks():
         for p in parameters.of(json.loads(PROJECT.source(name).read_text())).values():
-            own, told = parameters._evaluate(p.literal), p.control()
-            stops = [parameters._evaluate(stop) for stop in told["stops"]]
+            own, told = parameters.evaluate(p.literal), p.control()
+            stops = [parameters.evaluate(stop) for stop in told["stops"]]
             good = p.problem(own) is None and p.meaning and p.expects()
             good = good and (not p.paper or "paper" in p.paper)
             # the comment has to state the range
@@ -247,7 +247,7 @@ def test_the_live_page_knows_hidden_cells_and_what_the_book_was_built_with():
         ("code", ["remove-cell"], "x = trials"),
     ]
     cells = [{"cell_type": k, "metadata": {"tags": tags}, "source": s} for k, tags, s in said]
-    data = provenance.live_data("book/a/b", {"cells": cells})
+    data = provenance.live_data(PROJECT, "book/a/b", {"cells": cells})
     assert [c["index"] for c in data["cells"]] == [0, 3] and data["cells"][0]["parameters"]
     assert (data["folder"], data["notebook"]) == ("book/a", "book/a/b.ipynb")
     assert data["parameters"][0]["built"] == "3" and data["parameters"][0]["literal"] == "5"

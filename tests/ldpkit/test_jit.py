@@ -12,7 +12,8 @@ import numba
 import pytest
 from commands import python
 
-from ldpkit import digests, jit
+from ldpkit import audit, digests, jit
+from ldpkit.mechanisms import make
 
 
 def weigh(x, y):
@@ -237,3 +238,36 @@ def test_a_fork_while_a_thread_compiles_waits_and_its_child_compiles_too(tmp_pat
     env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, file], env=env, capture_output=True, timeout=120)
     assert (done.stdout, done.stderr) == (b"3\n", b"")
+
+
+WITHOUT = """
+import sys
+sys.modules["numba"] = None
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "numba" else found(name, *rest)
+from ldpkit import jit
+given = []
+if sys.argv[1] == "substitute":
+    jit.substitute = lambda function: given.append(function.__qualname__) or jit.interpreted(function)
+from ldpkit import audit, mechanisms
+for name in ("OLH", "OUE", "SS"):
+    print(audit(mechanisms.make(name, k=5, epsilon=1.0), "guess", trials=300, faithful=True).counts)
+print(len(set(given)) == len(given) > 0)
+"""
+
+
+def test_without_numba_kernels_are_interpreted_or_given_from_outside_and_counts_are_the_same():
+    """Words of xoshiro256++ and of hash functions wrap around, and warnings are errors here."""
+    plain, given = (
+        subprocess.run(
+            [sys.executable, "-W", "error::RuntimeWarning", "-c", WITHOUT, way],
+            capture_output=True, text=True, check=True,
+        ).stdout.splitlines()
+        for way in ("plain", "substitute")
+    )  # fmt: skip
+    native = [
+        str(audit(make(name, k=5, epsilon=1.0), "guess", trials=300, faithful=True).counts)
+        for name in ("OLH", "OUE", "SS")
+    ]
+    assert plain == [*native, "False"] and given == [*native, "True"]

@@ -14,7 +14,7 @@ from scipy import integrate, special, stats
 
 from ldpkit.mechanisms import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
 from ldpkit.mechanisms.gradient import mean_axis
-from ldpkit.rng import _LAPLACE, _NORMAL, first_state, gaussian, laplace, next_word, normals
+from ldpkit.rng import _LAPLACE, _NORMAL, first_state, laplace, next_word, normals
 
 ALL = list(GRADIENT.values())
 N = 20_000
@@ -144,12 +144,6 @@ def test_the_ziggurat_has_layers_of_one_area_and_draws_into_every_corner():
             seen = seen + np.histogram(out, np.concatenate([[-np.inf], edges, [np.inf]]))[0]
         expected = np.diff(law.cdf(edges), prepend=0, append=1) * 20 * out.size
         assert expected.min() > 5 and stats.chisquare(seen, expected).pvalue > P_MIN, law
-
-
-def test_gaussian_noise_has_the_numbers_of_numpy_and_leaves_its_generator_there():
-    here, there, out = rng(1), rng(1), np.empty(10**6)
-    gaussian(out, 1.5, here)
-    assert np.array_equal(out, there.normal(0, 1.5, out.size)) and here.random() == there.random()
 
 
 def test_real_reports_lie_on_the_unit_sphere_and_fill_the_caps():

@@ -140,9 +140,10 @@ def test_every_installed_file_is_looked_up_and_what_could_not_be_is_told(
         assert ended.value.code == expected and said in out, said
         assert ("this file was not looked up" in out) == (expected == 4)
         asked = log.read_text().splitlines()
-        read = [line.partition(" -r ")[2] for line in asked[:-1]]
+        *read, engine = [line.partition(" -r ")[2] for line in asked if " -r " in line]
         assert read == [str(tmp_path / name) for name in dependencies.INSTALLED[:-1]]
-        assert asked[-1].endswith("npm audit --package-lock-only")
+        assert "numpy==" in Path(engine).read_text() and "--no-deps" in asked[-1]
+        assert asked[-2].endswith("npm audit --package-lock-only")
     npm.unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit) as ended:

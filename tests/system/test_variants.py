@@ -67,7 +67,7 @@ def changes(p, value):
 def base(page):
     """The parameters of a page, and the values that they have at the scale of the test."""
     known = parameters.of(json.loads(PROJECT.source(page).read_text()))
-    values = {name: parameters._evaluate(p.literal) for name, p in known.items()}
+    values = {name: parameters.evaluate(p.literal) for name, p in known.items()}
     return known, values | execute.overrides(SCALE, page, known)
 
 

@@ -2,14 +2,32 @@
 (() => {
   "use strict";
   const { button, make } = ldpkit.base,
-    { ask, Kernel, Form, asked, refusal, literal, valueIn, withValue, root } = ldpkit.live;
+    { ask, Kernel, Form, asked, refusal, literal, valueIn, withValue, root } = ldpkit.live,
+    here = ldpkit.live.here === true; // this page runs itself, without a server of ours
 
   const lab = (path) =>
-    make(
-      "a",
-      { href: `${root}lab/tree/${path}`, target: "_blank", rel: "noopener" },
-      "Open in JupyterLab",
-    );
+    here
+      ? ""
+      : make(
+          "a",
+          { href: `${root}lab/tree/${path}`, target: "_blank", rel: "noopener" },
+          "Open in JupyterLab",
+        );
+  /* HTML that a cell made, without whatever would run: scripts, frames, listeners, addresses that are code. */
+  function harmless(html) {
+    const { body } = new DOMParser().parseFromString(html, "text/html");
+    for (const one of body.querySelectorAll("*")) {
+      if (one.matches("script, iframe, object, embed, link, meta, base, form, svg, math"))
+        one.remove();
+      for (const { name, value } of [...one.attributes])
+        if (
+          /^(on|srcdoc|srcset)/i.test(name) ||
+          (/^(href|src|action|data)$/i.test(name) && !/^(#|data:image\/)/.test(value))
+        )
+          one.removeAttribute(name);
+    }
+    return [...body.childNodes];
+  }
   const text = (data) => (Array.isArray(data) ? data.join("") : data);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: sequences of a terminal begin with one
   const plain = (data) => data.replace(/\x1b\[[0-9;]*[A-Za-z]/g, "");
@@ -31,7 +49,33 @@
         pieces.filter((c) => !Number.isInteger(c.index)).map((c) => c.number),
       ),
     ].join(" and ");
+  const SAME =
+    "Same code, same seeds: counts are the same as in the book, other values agree to 1e-12.";
   const badge = (words) => make("span", { id: "live-badge", class: "live-badge" }, words);
+
+  /* Mark the cells of tables that differ from those of the book; return in words how many, and how often a verdict changed. */
+  function compared(published, fresh) {
+    const rows = (place) =>
+        [...(place?.querySelectorAll(".text_html table") ?? [])].map((table) => [...table.rows]),
+      book = rows(published);
+    let all = 0,
+      other = 0,
+      verdicts = 0;
+    for (const [t, table] of rows(fresh).entries())
+      for (const [r, row] of table.entries())
+        for (const [c, cell] of [...row.cells].entries()) {
+          const was = book[t]?.[r]?.cells[c];
+          all++;
+          if (was?.textContent.trim() === cell.textContent.trim()) continue;
+          other++;
+          if (r && table[0].cells[c]?.textContent.trim() === "verdict") verdicts++;
+          cell.classList.add("live-moved");
+          cell.title = was ? `In the book: ${was.textContent.trim()}` : "Not in the book";
+        }
+    return book.length && all
+      ? `${other} of ${all} cells of its table differ${verdicts ? `, ${verdicts} of them verdicts on statements` : ""}`
+      : "";
+  }
 
   /* ---- outputs ---- */
   class Outputs {
@@ -110,7 +154,7 @@
         this.place.append(
           make(
             "figure",
-            { class: "live-figure" },
+            { class: "live-figure", "data-run-result": true },
             joined
               ? make("details", {}, make("summary", {}, "Your run as a picture"), image)
               : image,
@@ -120,7 +164,7 @@
         if (csv) this.place.lastChild.dataset.csv = text(csv);
       } else if (html) {
         const box = make("div", { class: "output text_html" });
-        box.innerHTML = text(html);
+        box.append(...harmless(text(html)));
         box.querySelectorAll("table").forEach((table) => table.classList.add("table")); // as the theme does at load
         this.place.append(box);
       } else if (data["text/plain"])
@@ -132,6 +176,7 @@
   class Piece {
     index; // of a cell its place on the page, of a scratch cell or a solution its name
     number; // of the exercise
+    checks; // whether the code checks an answer
     source; // the code as it is in the book
     title;
     outputs;
@@ -326,6 +371,8 @@
       this.here.style.minHeight = "";
       const empty = !this.here.querySelector(":scope > :not([hidden])");
       this.compare.hidden = !this.published && empty;
+      this.moved = good ? compared(this.published, this.here) : "";
+      if (this.moved) this.label.textContent += `. ${this.moved}.`;
       if (this.published && empty)
         this.here.append(make("p", {}, good ? "No output." : "Stopped."));
       this.set_state(good ? "ran" : "failed", good ? "✓ ran" : "✗ stopped");
@@ -346,6 +393,7 @@
         shell.user_ns.clear()
         shell.user_ns.update(kept)
 _aside(${JSON.stringify(code)})`;
+  const CHECKS = /^\s*assert /m;
   const python = (box) =>
     [...box.querySelectorAll(":scope > section > .highlight-python pre")]
       .map((pre) => pre.textContent)
@@ -373,21 +421,23 @@ _aside(${JSON.stringify(code)})`;
     }
     static scratch(live, exercise, number) {
       const source = python(exercise),
-        title = `the scratch cell of exercise ${number}`;
+        title = `the scratch cell of exercise ${number}`,
+        checks = CHECKS.test(source);
       const data = {
         index: exercise.id,
         number,
         source,
         title,
-        words: "▶ Run",
-        label: `Run ${title}`,
+        checks,
+        words: checks ? "✓ Check my answer" : "▶ Run",
+        label: checks ? `Check my answer in ${title}` : `Run ${title}`,
       };
       const made = new Aside(live, data);
       made.editor = made.area(`Code of ${title}`);
       made.node = make(
         "details",
         { class: "live-scratch" },
-        make("summary", {}, "Scratch cell: try it here"),
+        make("summary", {}, checks ? "Answer here, and check it" : "Scratch cell: try it here"),
         made.box,
       );
       made.box.prepend(made.editor);
@@ -411,7 +461,7 @@ _aside(${JSON.stringify(code)})`;
     start() {
       return this.live.run(
         () => [this],
-        `${this.title}${/^\s*assert /m.test(this.code) ? ": all its checks hold" : ""}`,
+        `${this.title}${CHECKS.test(this.code) ? ": all its checks hold" : ""}`,
       );
     }
     show() {
@@ -432,8 +482,9 @@ _aside(${JSON.stringify(code)})`;
     async run(kernel) {
       this.set_state("running", "running …");
       this.outputs.clear();
-      const good = await this.follow(kernel, ASIDE(this.code));
-      this.set_state(good ? "ran" : "failed", good ? "✓ ran" : "✗ stopped");
+      const good = await this.follow(kernel, ASIDE(this.code)),
+        said = this.checks ? ["✓ right", "✗ not yet"] : ["✓ ran", "✗ stopped"];
+      this.set_state(good ? "ran" : "failed", good ? said[0] : said[1]);
       return good;
     }
   }
@@ -457,7 +508,11 @@ _aside(${JSON.stringify(code)})`;
       this.hidden = make("div", { id: "live-hidden" });
       this.badge = badge("Not live");
       this.all = button("▶ Run all", () => this.runAll(), { id: "live-run-all" });
-      this.stop = button("■ Interrupt", () => this.interrupt(), { id: "live-interrupt" });
+      this.stop = button(here ? "■ Cancel" : "■ Interrupt", () => this.interrupt(), {
+        id: "live-interrupt",
+        "data-run-cancel": true,
+      });
+      this.forget = button("", () => this.empty(), { id: "live-remove", hidden: true });
       this.again = button("↻ Restart", () => this.restart(), { id: "live-restart" });
       this.restore = button("Undo all edits", () => this.undo(), { id: "live-undo-all" });
       this.all.className = "live-main";
@@ -473,6 +528,7 @@ _aside(${JSON.stringify(code)})`;
           this.stop,
           this.again,
           this.restore,
+          this.forget,
           lab(page.notebook),
         ),
         this.status,
@@ -480,6 +536,22 @@ _aside(${JSON.stringify(code)})`;
         this.clock,
       );
       document.querySelector("article h1").after(this.bar, this.hidden);
+      this.state("idle");
+    }
+    /* Where the run is, for programs: idle fetching starting running done failed cancelled. */
+    state(word) {
+      this.bar.closest("section").dataset.runState = word;
+    }
+    /* What this browser keeps of the engine, with a way to remove it. */
+    async weigh() {
+      const size = here ? await ldpkit.engine.held() : 0;
+      this.forget.hidden = !size;
+      this.forget.textContent = `Remove ${Math.round(size / 1e6)} MB`;
+      this.forget.title = "Remove what this browser keeps of Python; the next run fetches it again";
+    }
+    async empty() {
+      await ldpkit.engine.remove();
+      await this.weigh();
     }
     begin() {
       this.badge.textContent = "Live";
@@ -489,6 +561,9 @@ _aside(${JSON.stringify(code)})`;
         const paper = own.source;
         for (const p of this.page.parameters) own.code = withValue(own.code, p.name, p.built);
         own.source = own.code; // what the book was built with
+        if (here && !new URLSearchParams(location.hash.slice(1)).has("run"))
+          for (const [name, value] of Object.entries(this.page.browser))
+            own.code = withValue(own.code, name, value); // less than the book took, so that nobody waits for minutes
         if (own.code !== paper) own.show_editor();
         this.form = new Form(this.page.parameters, own, this);
         const figure = document.querySelector(".cell.tag_first-figure"); // stays in sight above the sliders
@@ -524,8 +599,9 @@ _aside(${JSON.stringify(code)})`;
           });
       });
       this.idle();
-      const [kept, lost] = this.recall(),
-        [set, refused] = this.address();
+      const link = new URLSearchParams(here ? location.hash.slice(1) : location.search), // edits that are kept change the address
+        [kept, lost] = this.recall(),
+        [set, refused] = this.address(link);
       this.ready(
         [
           kept.length && `Your edits of ${named(kept)} are kept. `,
@@ -549,27 +625,35 @@ _aside(${JSON.stringify(code)})`;
       return [...this.cells, ...this.scratches];
     }
     /* Put the parameters that the address names into their cell; what was set, and what was refused and why. Nothing is run. */
-    address() {
-      const { set, refused } = asked(this.page.parameters, location.search);
-      for (const [name, value] of set)
+    address(given) {
+      if (here && !given.has("run")) return [[], []];
+      const release = given.get("run");
+      given.delete("run");
+      const { set, refused } = asked(this.page.parameters, given);
+      if (here && release !== this.page.release)
+        refused.push(
+          `the release: the link was made with ${release.slice(0, 20) || "an unknown one"}, this is ${this.page.release}.`,
+        );
+      // a link to a run has the book's values of all parameters that it does not name
+      const own = here && this.form ? this.page.parameters.map((p) => [p.name, p.built]) : [];
+      for (const [name, value] of [...own, ...set])
         this.form.cell.set(withValue(this.form.cell.code, name, value));
       return [set.map((pair) => pair.join(" = ")), refused];
     }
     /* The address names the parameters that differ from the book's, so that it can be kept or handed on. */
     show_address() {
       if (!this.form) return;
-      const query = new URLSearchParams(location.search);
+      const query = new URLSearchParams(here ? { run: this.page.release } : location.search);
       for (const p of this.page.parameters) {
         const value = valueIn(this.form.cell.code, p.name);
         if (value === undefined || value === p.built || refusal(p, literal(p, value)))
           query.delete(p.name);
         else query.set(p.name, value);
       }
-      history.replaceState(
-        history.state,
-        "",
-        `${location.pathname}${query.size ? `?${query}` : ""}${location.hash}`,
-      );
+      const rest = here
+        ? `${location.search}#${query}`
+        : `${query.size ? `?${query}` : ""}${location.hash}`;
+      history.replaceState(history.state, "", `${location.pathname}${rest}`);
     }
     ready(first = "") {
       this.say(`Ready: change a parameter or edit a cell, then run. ${first}${this.estimate()}`);
@@ -642,9 +726,10 @@ _aside(${JSON.stringify(code)})`;
       const gone = (performance.now() - began) / 1000,
         { done, count, all } = this.progress,
         known = all && this.expected;
-      this.gauge.value = known ? Math.min(0.99, gone / this.expected) : done / count;
+      this.gauge.value =
+        this.share ?? (known ? Math.min(0.99, gone / this.expected) : done / count);
       this.clock.textContent = [
-        `${done + 1} of ${count}`,
+        this.share === undefined && `${done + 1} of ${count}`,
         `${Math.round(gone)} s${known ? ` of about ${duration(this.expected)}` : ""}`,
         this.bar_said,
       ]
@@ -706,15 +791,29 @@ _aside(${JSON.stringify(code)})`;
       if (this.kernel) this.kernel.disconnect();
       this.say("Starting a kernel …", "busy");
       for (const c of this.cells) c.state = "";
-      const kernel = new Kernel(this.page.folder, (why) => {
-        this.kernel = null;
-        this.gone = why;
-        if (!this.busy) this.fail(why);
-      });
+      const kernel = new Kernel(
+        this.page.folder,
+        (why) => {
+          this.kernel = null;
+          this.gone = why;
+          if (!this.busy) this.fail(why);
+        },
+        (words, share, state) => {
+          this.say(words, "busy");
+          this.share = share;
+          this.state(state);
+        },
+      );
+      if (here) this.kernel = kernel; // it can be cancelled while it starts
       await kernel.start();
       this.kernel = kernel;
+      this.share = undefined;
+      this.state("running");
+      this.weigh();
     }
     fail(words, ...more) {
+      this.state(this.asked ? "cancelled" : "failed");
+      this.share = undefined;
       this.say(words, "bad", ...more);
       this.idle();
     }
@@ -737,11 +836,13 @@ _aside(${JSON.stringify(code)})`;
     async run(choose, said = "") {
       if (this.busy || (!said && this.form && !this.form.valid())) return;
       this.start();
+      this.state(this.kernel ? "running" : here ? "fetching" : "starting");
       this.gone = "";
       const began = performance.now();
       try {
         await this.connected();
         const pieces = choose(),
+          failed = [],
           estimate = said ? "" : ` ${this.estimate()}`;
         this.progress = { done: 0, count: pieces.length, all: pieces.length === this.cells.length };
         for (const piece of pieces) {
@@ -749,6 +850,10 @@ _aside(${JSON.stringify(code)})`;
           this.bar_said = "";
           if (!(await piece.run(this.kernel))) {
             if (this.gone) throw new Error(this.gone);
+            if (here && !said) {
+              failed.push(piece); // the others may need nothing of it
+              continue;
+            }
             // who stops the server interrupts its kernels first: the socket will close, and then the page says so
             if (piece.interrupted)
               return this.stopped(
@@ -760,12 +865,34 @@ _aside(${JSON.stringify(code)})`;
           }
           this.progress.done += 1;
         }
-        const took = `Done in ${((performance.now() - began) / 1000).toFixed(1)} s: `;
+        const took = `Done in ${((performance.now() - began) / 1000).toFixed(1)} s: `,
+          moved = pieces.filter((c) => c.moved && !c.moved.startsWith("0 "));
+        if (failed.length)
+          return this.stopped(
+            failed[0],
+            `${failed.length} of ${pieces.length} cells failed: ${named(failed)}. The first is `,
+            `: ${failed[0].error} The other cells ran.`,
+          );
         if (!said) document.body.dataset.live = "ran";
         const note = document.querySelector("article .live-built-number")
           ? " Underlined numbers in the text belong to the run in the book."
           : "";
-        this.say(took + (said ? `${said}.` : `${this.difference()}.${note}`), "good");
+        const again =
+          here && !said && this.form
+            ? [make("a", { href: location.href, class: "live-again" }, "A link to this run")]
+            : [];
+        const same = here && !said ? ` ${SAME} ` : "",
+          tables = moved.flatMap((c) => [
+            ", ",
+            make("a", { href: `#${c.place.id}`, title: c.moved }, c.title),
+          ]);
+        this.say(
+          took + (said ? `${said}.` : `${this.difference()}.${note}${same}`),
+          "good",
+          ...(tables.length ? [" Tables with other values: ", ...tables.slice(1), ". "] : []),
+          ...again,
+        );
+        this.state("done");
         this.idle();
       } catch (e) {
         this.fail(this.gone || e.message);
@@ -837,6 +964,8 @@ _aside(${JSON.stringify(code)})`;
     try {
       await ask("GET", "live");
       live.begin();
+      live.weigh();
+      if (ldpkit.live.start) live.runAll(); // the click asked for it
     } catch (e) {
       live.say(e.message, "bad");
     }

@@ -116,7 +116,10 @@ interface Parts {
     clear(host: HTMLElement): void;
   };
   live: any;
+  engine: any;
 }
+/** In the engine's worker. */
+declare var engine: any;
 declare var ldpkit: Partial<Parts>;
 declare var ldpkitBoard: any;
 

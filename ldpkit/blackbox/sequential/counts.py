@@ -222,10 +222,13 @@ class Counts:
             else:
                 numbers.append((place, kind, value, mark))
         slots, kinds, values, marks = np.array(sorted(numbers), float).reshape(-1, 4).T
-        start = np.searchsorted(slots, np.arange(SLOTS + 1))
+        start = np.searchsorted(slots, np.arange(SLOTS + 1)).astype(np.int64)
         # a copy lies in one piece, as before: a kernel is compiled for each layout of its tables
         self.paths = self.paths._replace(
-            start=start, kinds=kinds.astype(int), values=values.copy(), marks=marks.astype(int)
+            start=start,
+            kinds=kinds.astype(np.int64),
+            values=values.copy(),
+            marks=marks.astype(np.int64),
         )
 
     def key(self, event: Array) -> int:
