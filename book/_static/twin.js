@@ -3,7 +3,7 @@
    A page has <div data-twin="PAGE/FIGURE"> with the figure's data as JSON inside, or with the address of a script that brings
    them by a call of ldpkit.twin.bring(NAME, data). Nothing else is fetched. The data are
 
-     {spec: {what plots.figure was told}, names: {panel, series, source}, rows: [[panel, series, source, x, y, error], ...]}
+     {spec: {what plots.figure was told, with the notes that it drew}, names: {panel, series, source}, rows: [[panel, series, source, x, y, error], ...]}
 
    where the first three of a row count in `names`; spec.along = {name, values} has a number more for each row. A page of one's own
    (`make page`) has the book's figure so, and run: {csv, label} for what it found itself. Print, PDF and readers without scripts keep
@@ -13,6 +13,8 @@
   const { abs, ceil, floor, log10, max, min, round, sign } = Math;
   const SIGN = 6.7; // pixels that a sign takes
   const KEEP = 5; // own runs that stay in the figure
+  const LETTER = 0.5, // width of a letter of a note, in heights
+    NOTE = 9.5; // pixels of the smallest letters that a note has inside a panel
   const WIDE = 576,
     FIRST = 420; // pixels that the panels of a page's own figure may take where it has to be seen whole
   const RUNS = ["this run, real reports", "this run"];
@@ -258,6 +260,7 @@
         () => this.details.open && !this.details.children[1] && this.tabulate(),
       );
       this.whose = make("p", { class: "tw-whose", hidden: "" });
+      this.notes = make("ul", { class: "tw-notes" });
       this.box = make(
         "div",
         { class: "tw-box" },
@@ -268,6 +271,7 @@
         make("p", { class: "tw-up" }, `↑ ${this.spec.y}`),
         this.plot,
         make("p", { class: "tw-along" }, this.spec.x && `${this.spec.x} →`),
+        this.notes,
       );
       this.host.append(this.box, this.details);
       for (const kind of /** @type {const} */ (["pointermove", "pointerdown"]))
@@ -290,7 +294,7 @@
           y: number(y),
           error: number(error),
           along: i || !this.along ? null : this.along.values[n],
-          x: this.spec.kind === "bars" && x !== null && x !== "" ? String(number(x)) : number(x),
+          x: this.category(number(x)),
         })),
       );
       const claim = (row) => row.source === "claim";
@@ -320,6 +324,14 @@
       });
       this.rows = rows;
       this.explain();
+    }
+    /* The words below a bar; a place of its own on a line stays a number. */
+    category(x) {
+      return this.spec.kind === "bars" && x !== null ? String(x) : x;
+    }
+    /* The notes are about the book's run, so that they are left out beside a run of the reader's. */
+    get reasons() {
+      return this.visible.length ? [] : this.spec.notes;
     }
     get count() {
       return max(0, ...this.series.values()) + 1;
@@ -556,6 +568,7 @@
         p.Y = (v) => p.top + h * (1 - (p.y.turned(v) - p.y.low) / (p.y.high - p.y.low));
         return this.frame(p, !sharedY || column === 0, turned) + this.marks(p, i);
       });
+      parts.push(this.noted());
       this.canvas.innerHTML = `<svg width="${width}" height="${ceil(height)}" viewBox="0 0 ${width} ${ceil(height)}">${parts.join("")}<path class="tw-cursor"/></svg>`;
       this.dim();
       if (this.cursor) this.point(this.cursor);
@@ -705,6 +718,51 @@
       return `<clipPath id="${clip}"><rect x="${p.left - 6}" y="${p.top - 6}" width="${p.w + 12}" height="${p.h + 12}"/></clipPath><g class="tw-marks${old}" clip-path="url(#${clip})">${order.map((i) => drawn[i]).join("")}</g>`;
     }
 
+    /* The notes, each with a line to its point. They stand in the panels as in the picture if there is room for letters that can be
+       read, else in a list below. They are about the book's run, so that they are left out beside a run of the reader's. */
+    noted() {
+      const { spec, panels } = this,
+        [wide, high] = spec.size.map((inches) => 72 * (inches - 0.5)), // of a panel of the picture, in points
+        letter = min(12, 8 * least(panels.flatMap((p) => [p.w / wide, p.h / high]))),
+        inside = letter >= NOTE;
+      this.notes.replaceChildren(
+        ...(inside ? [] : this.reasons).map(({ says, series, x, panel }) =>
+          make(
+            "li",
+            {},
+            make("strong", {}, [panel, series, shown(x)].filter((part) => part !== "").join(", ")),
+            `: ${says.replaceAll("\n", " ")}`,
+          ),
+        ),
+      );
+      return (inside ? this.reasons : [])
+        .map(({ says, series, x, panel, at }) => {
+          const index = panels.findIndex((q) => q.name === panel),
+            p = panels[index],
+            here = (row) => row.x === this.category(x),
+            own = p.groups.filter((g) => g.series === series && g.rows.some(here)),
+            group = own.find((g) => g.source === "exact") ?? own[0],
+            [toX, toY] = p.at(group.rows.find(here)),
+            lines = says.split("\n"),
+            halfW = (LETTER * letter * max(...lines.map((line) => line.length))) / 2 + 3,
+            halfH = 0.6 * letter * lines.length + 2,
+            middleX = p.left + at[0] * p.w,
+            middleY = p.top + (1 - at[1]) * p.h,
+            [dx, dy] = [toX - middleX, toY - middleY],
+            far = Math.hypot(dx, dy) || 1,
+            from = min(halfW / (abs(dx) || 1e-9), halfH / (abs(dy) || 1e-9)), // where the line leaves the words
+            to = 1 - 4 / far,
+            place = (share) =>
+              `${(middleX + share * dx).toFixed(1)} ${(middleY + share * dy).toFixed(1)}`,
+            words = lines.map(
+              (line, i) =>
+                `<tspan x="${middleX.toFixed(1)}" y="${(middleY + letter * (0.35 + 1.2 * (i - (lines.length - 1) / 2))).toFixed(1)}">${escaped(line)}</tspan>`,
+            );
+          return `<g class="tw-g tw-note" data-p="${index}" data-g="${p.groups.indexOf(group)}">${from < to ? `<path d="M${place(from)}L${place(to)}"/>` : ""}<text text-anchor="middle" style="font-size:${letter.toFixed(1)}px">${words.join("")}</text></g>`;
+        })
+        .join("");
+    }
+
     /* Dots in the colours of what runs along a line, a path for each of a few colours. */
     dots(rows, places, shape) {
       const all = this.along.values,
@@ -784,6 +842,9 @@
           lines.push(
             `${r.run ? `your run ${r.run.count}, ` : ""}${r.series || "claim"}: ${shown(r.y)}`,
           );
+      for (const note of this.reasons)
+        if (note.panel === panel.name && note.series === series && this.category(note.x) === x)
+          lines.push(note.says.replaceAll("\n", " "));
       const head = [panel.name, series].filter(Boolean).join(" · "),
         at =
           this.along && rows[0].along !== null ? `${this.along.name} ${shown(rows[0].along)}` : "";

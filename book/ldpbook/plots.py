@@ -279,7 +279,7 @@ def figure(
         ylim = (0 if ylim[0] is None else ylim[0], ylim[1])
     columns = checks.integer("columns", columns, 1)
     floor = None if floor is None else checks.real("floor", floor, 0, closed="()")
-    spec = {
+    spec: dict[str, Any] = {
         "x": x, "y": y, "kind": kind, "xscale": xscale, "yscale": yscale, "floor": floor,
         "ylim": ylim, "columns": columns, "size": size, "share": share, "own": own,
         "palette": palette, "error": error, "z": z,
@@ -319,12 +319,14 @@ def figure(
             axis.grid(axis="x", visible=False)
         else:
             plot_style.along(axis, shown if "x" in share else here, xscale)
+    told = spec["notes"] = list[dict[str, Any]]()
     for note in (one for one in notes if one.when):
         points = table[(table["panel"] == note.panel) & (table["series"] == note.series) & (table["x"] == note.x)]
         for _, point in points.sort_values("source", key=lambda names: names != "exact", kind="stable")[:1].iterrows():
             axis = grid.axes_dict[note.panel]
             middle: Any = places[note.x] + plot_style.aside(looks[note.series]) if kind == "bars" else note.x
             plot_style.note(axis, note.says, (middle, max(point["y"], axis.get_ylim()[0])), note.at)
+            told.append(note._replace(x=note.x if isinstance(note.x, str) else float(note.x), when=True)._asdict())
     words = {"paper": "the paper", "released code": "the released code"}
     words["exact"] = "exact expectation" if z else "exact"
     barred = table["error"].notna() & (table["source"] != "exact")

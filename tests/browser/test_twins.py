@@ -2,6 +2,7 @@
 keyboard, in both themes and on a phone, from a file and without a request to anybody."""
 
 import csv
+import json
 import math
 import re
 
@@ -57,6 +58,16 @@ WALK = """async plot => {
 }"""
 
 
+REASONS = ".tw-note text, .tw-notes li"  # inside a panel, or below panels that are too small
+
+
+def reasons(twin, figure):
+    """The number of notes in the data of a figure; a large figure has them in a script of its own."""
+    inside = twin.locator("script").all_text_contents()
+    text = inside[0] if inside else (HTML / "_figures" / f"{figure}.js").read_text()
+    return len(json.loads(text[text.index("{") : text.rindex("}") + 1])["spec"]["notes"])
+
+
 @pytest.mark.parametrize("name", WITH_TWINS)
 def test_twins_of_a_page(page, name):
     """One load of the page from a file: everything that is promised of its figures."""
@@ -74,6 +85,7 @@ def test_twins_of_a_page(page, name):
         assert twin.locator(".tw-up").text_content().strip() != "↑"
         assert twin.locator(".tw-along").text_content().strip() != "→"
         assert twin.locator("xpath=../img").is_hidden()
+        assert twin.locator(REASONS).count() == reasons(twin, figure)
         signs = twin.locator(".tw-series svg").evaluate_all("all => all.map(s => s.innerHTML)")
         assert len(set(signs)) == len(signs)
         shapes = twin.locator(".tw-g :is(path, rect)")
@@ -98,6 +110,8 @@ def test_twins_of_a_page(page, name):
         for twin in page.locator("[data-twin][data-state=ready]").all():
             twin.scroll_into_view_if_needed()
             page.wait_for_function(FITS, arg=twin.element_handle())
+            figure = twin.get_attribute("data-twin").rpartition("/")[2]
+            assert twin.locator(REASONS).count() == reasons(twin, figure)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
     assert page.errors == []
