@@ -75,7 +75,13 @@
       ` ${size} MB${globalThis.caches ? " once, kept in this browser" : ""}, then about ${seconds} s. Python runs in your browser, takes 700 MB of memory, and sends nothing.`,
     );
   }
-  (document.querySelector(".cell.tag_first-figure") || title).after(line); // below the figure, where the parameters come
+  const [figure, parameters] = ["first-figure", "parameters"].map((tag) =>
+    document.querySelector(`.cell.tag_${tag}`),
+  );
+  if (figure)
+    figure.after(line); // the parameters of a figure come below it
+  else if (parameters) parameters.before(line);
+  else (document.querySelector(".page-needs") || title).after(line);
   title.closest("section").dataset.runState = "idle";
   if (engine && !file && /^#run=/.test(location.hash)) begin(false); // it fills the form, and waits
 })();
