@@ -302,6 +302,7 @@ def test_both_menu_buttons_show_and_hide_contents(browser, site, width, how):
     page, errors = context.new_page(), []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(f"{site}/{FIGURE_PAGE}.html", wait_until="networkidle")
+    page.wait_for_load_state()  # on a busy machine the network may be idle before scripts have run
     page.evaluate("scrollTo(0, 1500)")
 
     def press(button):
