@@ -36,6 +36,7 @@ __all__ = ["COLOURS", "MARKERS", "COLUMNS", "SOURCES", "Note", "use", "tidy", "f
 _RARE = 25  # fewer events in all runs together have no bell-shaped distribution
 _FORMS = (("svg+xml", "svg"), ("png", "png"))  # types of pictures, and their names in matplotlib
 _SPEC = "application/vnd.ldpkit.figure+json"  # media type of the options of `figure`
+_STORED = "%.10g"  # how a table is stored with its figure
 _CURVE, _LEAST_DELTA = (4.6, 3.3), 1e-4  # size of a picture of a trade-off curve; smaller bounds of delta are left out
 COLUMNS = ["panel", "series", "source", "x", "y", "error"]
 
@@ -137,7 +138,7 @@ def _bundle(figure: Figure) -> dict[str, object]:
     if not hasattr(figure, "ldpkit"):
         return pictures
     table, said = figure.ldpkit
-    text = table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
+    text = table.to_csv(index=False, float_format=_STORED, lineterminator="\n")
     return pictures | {"text/csv": text} | ({_SPEC: said} if "kind" in said else {})
 
 
@@ -326,7 +327,7 @@ def figure(
             axis = grid.axes_dict[note.panel]
             middle: Any = places[note.x] + plot_style.aside(looks[note.series]) if kind == "bars" else note.x
             plot_style.note(axis, note.says, (middle, max(point["y"], axis.get_ylim()[0])), note.at)
-            told.append(note._replace(x=note.x if isinstance(note.x, str) else float(note.x), when=True)._asdict())
+            told.append(note._replace(x=note.x if isinstance(note.x, str) else float(_STORED % note.x), when=True)._asdict())
     words = {"paper": "the paper", "released code": "the released code"}
     words["exact"] = "exact expectation" if z else "exact"
     barred = table["error"].notna() & (table["source"] != "exact")
