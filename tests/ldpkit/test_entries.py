@@ -144,12 +144,3 @@ def test_an_audit_goes_on_as_if_it_had_never_stopped(reports, cuts):
         assert a | {"e_value": 0} == b | {"e_value": 0}
         assert a["e_value"] == pytest.approx(b["e_value"], rel=1e-9)  # sums of other parts
     assert rest.log == pytest.approx(whole.log, abs=1e-9)
-
-
-def test_a_bet_on_the_report_before_is_on_every_second_report():
-    """It is fair given all reports before a couple; the first of a block may begin none."""
-    run = SequentialAudit(client(CORRECT["one_of_ten"], 3), "learned").start(1)
-    run.go(trials=42)
-    begins = {3 * at for at in (8, 12, 18, 27, 40)}
-    fair = [t for t in range(3 * 42) if t % 2 == 1 and t not in begins]
-    assert run.late.rounds == len(fair) and run.main.rounds == 3 * 42

@@ -1,7 +1,7 @@
 """Leaks that an audit could not have seen, as follows from the reports that it read.
 
-Let a leak show the input in the clear in one report of n. Its hits refute the claim when they have
-paid for 1/alpha, the share of the expert, and the choice of the event among all tokens.
+Let a leak show the input in the clear in one report of n. A bet is on what one input shows. Its
+hits refute the claim when they have paid for 1/alpha, the share of the expert, and the choice of the event among all tokens.
 """
 
 import bisect
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["clear", "one_in", "unseen", "weak"]
 
-SPENT = 2.0
-"""Nats that are lost before bets are on the right event: measured by planted leaks."""
-BOTH = 2  # inputs whose events are bet on together, at least
+SPENT = 8.0
+"""Nats that are lost before bets are on the right event: nine of ten planted leaks lose less."""
 UNSEEN = (
     "three or more entries together, time of reports, encrypted or compressed content, what a"
     " generator of known state gives away, and inputs more than one report ago"
@@ -35,7 +34,7 @@ def _wins(run: "Run", reports: float, hits: float) -> bool:
     k, grown = len(run.audit.inputs), math.exp(min(claim, 700))
     averaged = 1 if bettor.wealth.product or run.live else k
     stakes = MOST / grown / SMALLER ** np.arange(SIZES)
-    won = hits * np.log1p(stakes / averaged) - k * reports * np.log1p(BOTH * stakes * delta / k)
+    won = hits * np.log1p(stakes / averaged) - k * reports * np.log1p(stakes * delta / k)
     needed = bettor.wealth.goal - float(bettor.wealth.prior[:-1].min())
     if run.audit.learning:
         tokens = max(bettor.table.used, 2)
@@ -46,7 +45,7 @@ def _wins(run: "Run", reports: float, hits: float) -> bool:
 def _refutes(run: "Run", reports: float, one_in: float) -> bool:
     """Return whether the audit refutes, with probability .9, a client that sends its input in the
     clear in one report of `one_in`."""
-    return _wins(run, reports, (math.sqrt(BOTH * reports / one_in + 1) - 1) ** 2)
+    return _wins(run, reports, (math.sqrt(reports / one_in + 1) - 1) ** 2)
 
 
 def _rarest(run: "Run", reports: int) -> int:
