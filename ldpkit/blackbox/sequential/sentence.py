@@ -1,7 +1,8 @@
 """Leaks that an audit could not have seen, as follows from the reports that it read.
 
 Let a leak show the input in the clear in one report of n. A bet is on what one input shows. Its
-hits refute the claim when they have paid for 1/alpha, the share of the expert, and the choice of the event among all tokens.
+hits refute the claim when they have paid for 1/alpha, the share of the expert, and the choice of
+the event among all tokens.
 """
 
 import bisect
