@@ -139,6 +139,7 @@ def sure(
             with contextlib.suppress(OSError):  # at the end an error is told
                 replace(Path(save), _state(told, run))
             kept = time.monotonic()
+    run.explain()
     result = run.result
     yield result
     own = _repeat(told, "--until-sure")

@@ -9,6 +9,7 @@ from .. import checks
 from ..auditors import AuditResult
 from ..blackbox.clients import Client
 from ..blackbox.sequential import SequentialAudit
+from ..blackbox.sequential.causes import SECONDS
 from ..progress import shown
 from ..types import Input
 from . import plugin
@@ -17,6 +18,7 @@ __all__ = ["assert_private"]
 
 
 _REPORTS = 10**12  # reports per input, because the time ends the audit
+_EXPLAINED = 5.0  # seconds at least for the cause of a refutation
 
 
 def assert_private(
@@ -73,7 +75,10 @@ def assert_private(
     with threadpool_limits(
         1
     ):  # several threads of BLAS would wait for each other on a busy machine
-        result = audit.run(seed)[0]
+        run = audit.start(seed)
+        run.go()
+        run.explain(min(SECONDS, max(_EXPLAINED, seconds - run.seconds)))
+        result = run.result
     found = f", one clear report of {result.one_in:,} would be found"
     plugin.audits.append(
         f"{name}, epsilon = {epsilon:g}: {result.status} after {result.reports:,} reports per"
