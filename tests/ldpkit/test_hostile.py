@@ -652,6 +652,10 @@ COMMANDS = [
     (f"{AUDIT} --all-pairs", "--all-pairs needs --until-sure"),
     (f"{AUDIT} --save a.state", "--save needs --until-sure"),
     (f"{AUDIT} --attack guess --attack tight --html a.html", "--html shows one result: give one --attack and one --pair"),
+    (f"{AUDIT} --sarif nowhere/a", "sarif must be a file in an existing folder, got nowhere/a"),
+    (f"{AUDIT} --junit nowhere/a", "junit must be a file in an existing folder, got nowhere/a"),
+    (f"{AUDIT} --baseline {__file__}", "must be a JSON list of accepted findings, each with client, epsilon"),
+    (f"{AUDIT} --alpha 0 --no-values", "without --no-values it says why"),
     (f"{AUDIT} --ignore ts", "--ignore names fields of --recordings"),
     ("audit --client shop:send --fields a --inputs [0,1] --epsilon 1", "--fields names fields of --recordings"),
     (f"{AUDIT} --until-sure --max-time -1", "max_time must be a finite number >= 0, got -1.0"),
@@ -663,6 +667,7 @@ COMMANDS = [
     (f"{AUDIT} --inputs [0,1]", "--inputs name those of a client with --report any; a mechanism takes --pair"),
     # resume, plan, bound
     ("resume no.state --trials 3 --max-time 1 --html a.html --client a:b --command c --recordings d e", "'no.state' does not exist"),
+    ("resume no.state --sarif a --junit b --baseline c", "'no.state' does not exist"),
     (f"resume {__file__}", "is no audit that was kept"),
     ("plan --epsilon 1", "give --epsilon, and either --mechanism with --suspected or --tpr with --fpr"),
     ("plan --tpr 0.5 --fpr 0.1", "give --epsilon, and either --mechanism with --suspected or --tpr with --fpr"),

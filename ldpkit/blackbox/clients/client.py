@@ -210,8 +210,7 @@ class Client(Mechanism):
             given["arguments"] = _ADDRESS.sub("", repr((function.args, function.keywords)))
             function = function.func
         if isinstance(function, Program):
-            named = [shutil.which(function.words[0]), *function.words[1:]]
-            files = [file_digest(Path(word)) for word in named if word and os.path.isfile(word)]
+            files = [file_digest(Path(file)) for file in _files(function)]
             return given | {"command": list(function.words), "files": files}
         owner = getattr(function, "__self__", function)  # of a bound method, its object
         if owner is not None and not (inspect.isroutine(owner) or inspect.ismodule(owner)):
@@ -359,6 +358,32 @@ def identity(mechanism: Any, known: Row | None = None) -> Row:
         "parameters": {name: repr(value) for name, value in mechanism.parameters.items()},
     }
     return given | (mechanism.origin(known) if isinstance(mechanism, Client) else {})
+
+
+def place(mechanism: Any) -> tuple[str, int]:
+    """Return the file with the code of a mechanism, client or program, or its first recording, and
+    the line at which the code begins; an empty name if there is no such file."""
+    if isinstance(mechanism, SeparateClient):
+        found: tuple[str, int] = mechanism.function(place)
+        return found
+    code = getattr(mechanism, "function", mechanism)
+    while isinstance(code, functools.partial):
+        code = code.func
+    recorded = [str(path) for path in getattr(mechanism, "paths", ())]
+    if recorded or isinstance(code, Program):
+        files = recorded or _files(code)[1:] or _files(code) or [""]  # the script, not what runs it
+        return files[0], 1
+    owner = inspect.unwrap(code if inspect.isroutine(code) or inspect.isclass(code) else type(code))
+    try:
+        return inspect.getsourcefile(owner) or "", inspect.getsourcelines(owner)[1]
+    except (TypeError, OSError):
+        return "", 1
+
+
+def _files(program: Program) -> list[str]:
+    """Return the files that the words of a program name, the executable first."""
+    named = [shutil.which(program.words[0]), *program.words[1:]]
+    return [word for word in named if word and os.path.isfile(word)]
 
 
 def file_digest(path: Path, size: int = -1) -> str:
