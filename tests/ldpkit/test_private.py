@@ -1,6 +1,7 @@
 """`assert_private`, the plugin of pytest, and the action of a workflow. Seeds are fixed, and an
 audit ends by a violation, by a number of reports, or at once, never by the speed of the machine."""
 
+import json
 import os
 import re
 import subprocess
@@ -179,3 +180,17 @@ def test_the_steps_of_the_action_run(project):
     assert re.search(r"E +AssertionError: VIOLATION: epsilon = 1 is refuted", said)
     kept = (project / "ldp.xml").read_text()
     assert 'name="ldp"' in kept and "violation after" in kept
+
+
+def test_the_commands_of_gitlab_and_of_jenkins_run_and_write_their_files(project):
+    job = yaml.safe_load((ROOT / "book/ci/gitlab.yml").read_text())["privacy"]
+    pipeline = (ROOT / "book/ci/Jenkinsfile").read_text()
+    steps = [step.replace(r"\'", "'") for step in re.findall(r"sh '(.*)'", pipeline)]
+    assert job["script"][1] == steps[1].removeprefix("env/bin/")  # the lines before install
+    ended = subprocess.run(job["script"][1], shell=True, cwd=project, env=environment(), text=True,
+                           capture_output=True)  # fmt: skip
+    assert ended.returncode == 1 and "VIOLATION" in ended.stdout, ended
+    kept = (project / job["artifacts"]["reports"]["junit"]).read_text()
+    found = json.loads((project / job["artifacts"]["paths"][0]).read_text())
+    assert "<failure" in kept and found["runs"][0]["results"]
+    assert "pattern: 'ldp.sarif'" in pipeline and "junit 'ldp.xml'" in pipeline
