@@ -193,7 +193,9 @@ def without_values(result: AuditResult) -> AuditResult:
     """Return a result that shows neither inputs nor parts of reports; inputs are numbered."""
     values, hidden = result.parameters.get("values"), {"event": HIDDEN}
     numbered = {"values": [f"input {i}" for i in range(len(values))]} if values else {}
-    words = {k: text for k, text in result.words.items() if k not in ("event", "cause", "pair")}
+    words = {
+        k: text for k, text in result.words.items() if k not in ("event", "cause", "pair", "asked")
+    }
     kept = {name: x for name, x in result.evidence.items() if name != "tried"}
     return replace(
         result,

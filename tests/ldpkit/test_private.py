@@ -16,7 +16,7 @@ from commands import python
 
 import ldpkit
 from ldpkit.blackbox.page import page
-from ldpkit.testing import assert_private, plugin, private
+from ldpkit.testing import assert_private, plugin
 
 ROOT = Path(ldpkit.__file__).parents[1]
 CLIENT = """
@@ -46,13 +46,7 @@ AT_ONCE = "1e-9"  # seconds: the audit ends after its first reports, and is inco
 def clean(monkeypatch):
     """The plugin of this very run lists nothing of these tests."""
     monkeypatch.setattr(plugin, "audits", [])
-    monkeypatch.setattr(plugin, "seconds", None)
-
-
-@pytest.fixture
-def count(monkeypatch):
-    """Audits that end after so many reports of each input, whatever the time."""
-    return lambda reports: monkeypatch.setattr(private, "_REPORTS", reports)
+    monkeypatch.setattr(plugin, "_now", {})
 
 
 def answers(lie):
@@ -62,26 +56,25 @@ def answers(lie):
     return send
 
 
-def test_a_broken_client_fails_with_the_reason_first(count):
-    count(2000)
+def test_a_broken_client_fails_with_the_reason_first():
     with pytest.raises(AssertionError) as failed:
-        assert_private(answers(0.05), 1, inputs=[0, 1], seconds=1e9)
+        assert_private(answers(0.05), 1, inputs=[0, 1], reports=2000, seconds=1e9)
     first, event, *_ = str(failed.value).splitlines()
     assert first.startswith("VIOLATION: epsilon = 1 is refuted")
     assert "event: the report is" in event
-    assert "violation after" in plugin.audits[0] and "send, epsilon = 1" in plugin.audits[0]
+    assert "violation after" in plugin.audits[0]["text"]
 
 
-def test_a_client_that_keeps_its_claim_passes_and_every_input_is_asked(count):
-    count(600)
-    result = assert_private(answers(0.27), 1, inputs=[0, 1], seconds=1e9)
+def test_a_client_that_keeps_its_claim_passes_and_every_input_is_asked():
+    few = {"reports": 600, "seconds": 1e9}
+    result = assert_private(answers(0.27), 1, inputs=[0, 1], **few)
     assert result.status == "none found" and result.reports == 600
     leaks_one = lambda values, rng: [rng.random() < 0.5 if v != 40 else "x" for v in values]  # noqa: E731
     with pytest.raises(AssertionError, match="VIOLATION"):
-        assert_private(leaks_one, 1, inputs=range(41), seconds=1e9)
+        assert_private(leaks_one, 1, inputs=range(41), **few)
     with pytest.raises(AssertionError, match="VIOLATION"):  # the claim counts, and so does delta
-        assert_private(answers(0.27), 0.5, inputs=[0, 1], seconds=1e9)
-    loose = {"delta": 0.3, "allow_inconclusive": True, "seconds": 1e9}
+        assert_private(answers(0.27), 0.5, inputs=[0, 1], **few)
+    loose = few | {"delta": 0.3, "allow_inconclusive": True}
     assert not assert_private(answers(0.27), 0.5, inputs=[0, 1], **loose).violated
 
 

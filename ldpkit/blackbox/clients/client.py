@@ -72,6 +72,8 @@ class Client(Mechanism):
         ``"any"``. A call fails if the client raises an exception, does not answer in time, or
         returns something that is not a report. With ``"report"`` the client is called for one
         report at a time.
+    ignore : sequence of str
+        Names of fields that do not count, of reports that are dictionaries.
     """
 
     foreign: ClassVar[bool] = True
@@ -84,16 +86,21 @@ class Client(Mechanism):
     name: str = "client"
     values: Sequence[Input] | None = None
     on_error: str = "stop"
+    ignore: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         checks.one_of("on_error", self.on_error, ON_ERROR if self.report == "any" else ON_ERROR[:1])
-        if self.values is not None:
+        if self.values is not None or self.ignore:
             checks.one_of("report", self.report, ["any"])
+        if self.values is not None:
             lists = list, tuple, range, np.ndarray
             values = tuple(checks.instance("values", self.values, lists, "a list"))
             for i, value in enumerate(values):
                 checks.need(
-                    not any(np.array_equal(value, other) for other in values[:i]),
+                    not any(
+                        np.array_equal(value, other) and repr(value) == repr(other)  # -0.0 is not 0
+                        for other in values[:i]
+                    ),
                     f"values must differ, got {value!r} twice",
                 )
             checks.need(
@@ -151,6 +158,7 @@ class Client(Mechanism):
     def parameters(self) -> Row:
         given = {"k": self.k, "epsilon": self.epsilon, "delta": self.delta, "report": self.report}
         given |= {} if self.on_error == ON_ERROR[0] else {"on_error": self.on_error}
+        given |= {"ignore": [*self.ignore]} if self.ignore else {}
         return given if self.values is None else given | {"values": [*map(repr, self.values)]}
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
@@ -248,9 +256,14 @@ class Client(Mechanism):
         """Return reports as an array of the client's report type."""
         if self.report == "any":
             try:
-                return self.report_type.read(reports, self.called)
+                found = self.report_type.read(reports, self.called)
             except ValueError as error:
                 raise ClientError(str(error)) from None
+            for i, report in enumerate(found if self.ignore else ()):
+                value = getattr(report, "value", report)  # of a program's line
+                if isinstance(value, dict):
+                    found[i] = {name: x for name, x in value.items() if name not in self.ignore}
+            return found
         if self.report == "subset":
             return self._subsets(reports)
         below, each, wanted, dtype = (
