@@ -44,14 +44,12 @@ def edges(schema: Row) -> list[Any]:
     ValueError
         If the schema has a keyword that is not understood.
     """
-    several = schema.get("anyOf", schema.get("oneOf"))
-    if several is not None:
-        found = [value for one in several for value in edges(one)]
-    else:
-        alone = [schema["const"]] if "const" in schema else None
-        found = [*schema.get("enum", alone or _of_type(schema))]
-    added = [schema["default"]] * ("default" in schema) + schema.get("examples", [])
-    return [*{repr(value): value for value in [*found, *added]}.values()][:MOST]
+    one_of = [one for name in ("anyOf", "oneOf") for one in schema.get(name, ())]
+    plain = [schema[name] for name in ("const", "default") if name in schema]
+    found = [value for one in one_of for value in edges(one)] + schema.get("enum", []) + plain
+    if not one_of and not schema.keys() & {"const", "enum"}:
+        found = [*_of_type(schema), *found]
+    return [*{repr(x): x for x in [*found, *schema.get("examples", ())]}.values()][:MOST]
 
 
 def _of_type(schema: Row) -> Sequence[Any]:

@@ -147,8 +147,8 @@ def assert_private(
             given = {
                 "epsilon": epsilon if curve is None else None, "delta": delta, "curve": curve,
                 "command": command, "inputs": pair or inputs, "on_error": on_error,
-                "ignore": ignore, "skip_lines": skip_lines, "fresh_process": fresh_process, "seed": seed,
-                "alpha": alpha,
+                "ignore": ignore, "skip_lines": skip_lines, "fresh_process": fresh_process,
+                "seed": seed, "alpha": alpha,
             }  # fmt: skip
             usual = {"on_error": "stop", "alpha": ALPHA}
             told = [f"{w}={x!r}" for w, x in given.items() if x and x != usual.get(w)]
