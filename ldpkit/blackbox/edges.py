@@ -89,10 +89,10 @@ def _numbers(whole: bool, schema: Row) -> list[float]:
 def _lists(schema: Row) -> list[list[Any]]:
     each, least = edges(schema.get("items", {"type": "integer"})), schema.get("minItems", 0)
     most = schema.get("maxItems", max(_LONG, least))
+    if schema.get("uniqueItems"):
+        return [each[:size] for size in (least, most) if least <= len(each)]
     found = [[x for x, _ in zip(itertools.cycle(each), range(size))] for size in (least, most)]
-    found += [[x] * size for x in each[:2] for size in (1, 2, most) if least <= size <= most]
-    unique = schema.get("uniqueItems", False)
-    return [each[:most]] * (least <= len(each)) if unique else found
+    return found + [[x] * size for x in each[:2] for size in (1, 2, most) if least <= size <= most]
 
 
 def _objects(schema: Row) -> list[Row]:
@@ -166,9 +166,10 @@ def _extremes(strategy: Any) -> list[Any]:
     drawn(given(keep))()
 
     def size(value: Any) -> tuple[bool, float, int]:
-        """Numbers by their value, and everything else by its length."""
+        """Numbers by their value, after NaN, and everything else by its length."""
         number = isinstance(value, (int, float))
-        return number, value if number and value == value else 0, len(repr(value))
+        place = (value if value == value else -math.inf) if number else 0
+        return number, place, len(repr(value))
 
     ordered = sorted(found.values(), key=size)
     half = MOST // 2

@@ -143,16 +143,17 @@ def assert_private(
     if result.violated or (result.status == "inconclusive" and not allow_inconclusive):
         lines = result.lines()
         known = [f"{x}: {lines[x]}" for x in ("event", "cause", "pair", "counts") if x in lines]
-        if not plugin.hidden:
-            given = {
-                "epsilon": epsilon if curve is None else None, "delta": delta, "curve": curve,
-                "command": command, "inputs": pair or inputs, "on_error": on_error,
+        if result.violated and not plugin.hidden:
+            claim = {"epsilon": epsilon, "delta": delta} if curve is None else {"mu": mu}
+            given = claim | {
+                "command": command, "inputs": pair or [*claimed["values"]], "on_error": on_error,
                 "ignore": ignore, "skip_lines": skip_lines, "fresh_process": fresh_process,
                 "seed": seed, "alpha": alpha,
             }  # fmt: skip
             usual = {"on_error": "stop", "alpha": ALPHA}
             told = [f"{w}={x!r}" for w, x in given.items() if x and x != usual.get(w)]
-            known += [f"in code: {run.leading!r}"] * (result.violated and run.leading is not None)
+            told += ["curve=curve"] * (curve is not None and mu is None)
+            known += [f"in code: {run.leading!r}"] * (run.leading is not None)
             known += [f"repeat: assert_private({', '.join([name] * (not command) + told)})"]
         raise AssertionError("\n  ".join([str(result), *map(brief, known)]))
     return result
