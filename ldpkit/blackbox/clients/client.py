@@ -98,7 +98,8 @@ class Client(Mechanism):
             for i, value in enumerate(values):
                 checks.need(
                     not any(
-                        np.array_equal(value, other) and repr(value) == repr(other)  # -0.0 is not 0
+                        np.array_equal(value, other)
+                        and repr(value) == repr(other)  # as 0 and -0.0 do
                         for other in values[:i]
                     ),
                     f"values must differ, got {value!r} twice",
