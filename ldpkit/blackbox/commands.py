@@ -73,7 +73,7 @@ def told(
     Parameters
     ----------
     results, target
-        What the audits of a target found.
+        Results of the audits, and the mechanism, client or source that was audited.
     repeat : str
         Command that repeats the audit.
     *more

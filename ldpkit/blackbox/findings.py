@@ -50,7 +50,7 @@ _DETAILS = "event", "cause", "pair", "counts", "lower"
 
 
 class Finding(NamedTuple):
-    """What an audit found about one claim.
+    """Outcome of an audit for one claim.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Finding(NamedTuple):
 
     @classmethod
     def of(cls, result: AuditResult, place: tuple[str, int]) -> "Finding":
-        """Return what an audit found about the client at a place, see `ldpkit.blackbox.clients`."""
+        """Return the finding of a result about a client whose code is at a `place`."""
         lines = result.lines()
         pair = "" if "event" in result.evidence else f", {lines.get('pair', '')}"
         claim = shown(f"{lines['claim']}, {result.attack}{pair}")
