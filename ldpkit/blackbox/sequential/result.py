@@ -79,7 +79,7 @@ def _words(found: AuditResult) -> dict[str, str]:
         "counts": "no yes or no: the whole report is weighed",
         "event": found.event,
         "cause": found.cause,
-        "asked": ", ".join(f"{n:,}" for n in found.asked) + " reports, by input",
+        "asked": ", ".join(_by_input(found)) + " reports, by input",
         "e-value": f"{worth} (a violation from {1 / found.alpha:g} on)",
         "lower": f"{down(found.lower, claim=found.claim)} {level}",
         "stopped": found.stopped,
@@ -96,6 +96,13 @@ def _words(found: AuditResult) -> dict[str, str]:
         words["claim"] = f"{_claimed(found)}, which implies {implied}"
         words["lower"] = f"mu = {shown} {level}" if shown else "none"
     return words
+
+
+def _by_input(found: AuditResult) -> list[str]:
+    """Return the number of reports of each input, which is named if the client has a list."""
+    values = [f"{value:.40} " for value in found.parameters.get("values", ())]
+    named = values if len(values) == len(found.asked) else [""] * len(found.asked)
+    return [f"{value}{n:,}" for value, n in zip(named, found.asked)]
 
 
 def _sentence(found: AuditResult, missed: str) -> str:
