@@ -14,7 +14,7 @@ pytest-xdist collect the same tests. If a failed test is run again, the suite fa
 runs do.
 
 Time is no part of the proof. An audit has the seconds of ``--ldp-suite-seconds`` that are left,
-divided by the number of tests that are left. Seconds that a test does not need go to those after it.
+divided by the number of tests that are left. Seconds that a test does not need go to later tests.
 
 pytest imports this module when it starts. Therefore the module imports nothing else, and pytest is
 no dependency of the package.
