@@ -252,7 +252,9 @@ def cells_of(
     n, (_, experts, k) = ends.size - 1, weights.shape
     z, many = np.zeros((experts, k), np.float32), gaps.size
     for report in range(n):
-        z[:] = bias
+        for e in range(experts):
+            for x in range(k):
+                z[e, x] = bias[e, x]
         for a in range(ends[report], ends[report + 1]):
             c = places[rows[a]]
             if c > 0:

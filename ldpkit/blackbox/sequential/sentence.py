@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["clear", "one_in", "unseen", "weak"]
 
-SPENT = 8.0
+SPENT = 7.0
 """Nats that are lost before bets are on the right event: nine of ten planted leaks lose less."""
 UNSEEN = (
     "three or more entries together, time of reports, encrypted or compressed content, what a"
