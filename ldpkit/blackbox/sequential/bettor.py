@@ -39,9 +39,10 @@ _KEPT = (
     "hist", "played", "sides", "leaders", "buffer", "stops", "asked", "places", "weights", "bias",
     "tally", "wholes", "alike",
 )  # fmt: skip
-_PLAIN = np.ones(9)  # events are preferred to relations and couples that promise hardly more
-_PLAIN[DIFFER:] = 0.85
-_PLAIN[[BIT, EDGE]] = 0.99
+_PLAIN = np.array(
+    [0.99 if kind in (BIT, EDGE) else 0.85 if kind >= DIFFER else 1 for kind in range(9)]
+)
+"""Events are preferred to relations and couples that promise hardly more."""
 _LARGEST_COUNT = 1e15  # no audit has so many reports
 
 
