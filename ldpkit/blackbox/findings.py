@@ -52,7 +52,7 @@ _DETAILS = "event", "cause", "pair", "counts", "lower"
 class Finding(NamedTuple):
     """Outcome of an audit for one claim.
 
-    Attributes
+    Parameters
     ----------
     client, claim, status, verdict : str
         Client, its claim, the value of `AuditResult.status`, and the conclusion.

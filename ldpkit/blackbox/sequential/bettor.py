@@ -10,7 +10,7 @@ from .experts import CAUTION, CELLS, EVENT, GAPS, SCORE, cells_of, faces, gains,
 from .kept import packed, unpacked
 from .records import Records
 from .table import ABSENT, BIT, DIFFER, EDGE, FIELDS, PAIR, VALUE, Table
-from .wealth import Claims, Wealth
+from .wealth import Claims, Wealth, tallied
 
 __all__ = ["EVENTS", "Bettor", "repeated"]
 
@@ -162,7 +162,8 @@ class Bettor:
         self.played = np.concatenate([self.played, cells[:n].astype(np.int16)])
         self.sides = np.append(self.sides, sides[:n])
         self.rounds += used
-        np.add.at(self.tally, (np.arange(self.d)[:, None], symbols[:n].T, sides[:n]), 1)
+        for e, shown in enumerate(symbols[:n].T):
+            self.tally[e] += tallied(shown, sides[:n], self.tally[e].shape)
         if records is not None:
             for x in np.unique(sides[:n]).tolist():
                 own = records.whole[:n][sides[:n] == x]
@@ -205,8 +206,7 @@ class Bettor:
         self.wealth.end_block(self._experts, self.played, self.sides)
         own = np.append(self.caution[: self.d] > 0, _WAYS == SCORE)[: len(self.hist)]
         for e in np.flatnonzero(own).tolist():
-            new = np.zeros_like(self.hist[e])
-            np.add.at(new, (self.played[:, e], self.sides), 1)
+            new = tallied(self.played[:, e], self.sides, self.hist[e].shape)
             self.hist[e] = (1 if e < self.d else FADING) * self.hist[e] + new
         self._begin_block(*(self._learn() if self.learns else ({},)))
 

@@ -23,7 +23,7 @@ _PLACES = 4096  # most places of a level that are listed
 class Removal(NamedTuple):
     """Something that is taken out of reports.
 
-    Attributes
+    Parameters
     ----------
     name : str
         The name of the removed part, such as ``order of keys``.

@@ -20,7 +20,7 @@ from ...types import Array
 from ..curve import Curve, approx, gdp
 from .experts import CELLS, stakes
 
-__all__ = ["DELTAS", "Claims", "Wealth", "play"]
+__all__ = ["DELTAS", "Claims", "Wealth", "play", "tallied"]
 
 STEPS, WIDEST, TOP = 50, 0.02, 12.0  # of the grid of epsilons: up to the claim, and without one
 MUS = 40
@@ -94,6 +94,12 @@ def grid(claim: float) -> Array:
     values = np.arange(2 * steps + 1) * (claim / steps)
     values[steps] = claim  # exactly, because the product may be rounded
     return values
+
+
+def tallied(cells: Array, sides: Array, shape: Any) -> Array:
+    """Return how many reports of each input lie in each cell, int array (cells, inputs)."""
+    places = np.ravel_multi_index((cells, sides), shape)
+    return np.bincount(places, minlength=math.prod(shape)).reshape(shape)
 
 
 def _mirrored(curve: Curve) -> bool:
@@ -237,9 +243,8 @@ class Wealth:
         claims, logs = self.claims, self.logs.copy()
         for e, expert in enumerate(experts if sides.size else ()):
             factors = self.staked(*expert, slice(None))
-            counts = np.zeros(factors.shape[:2])
             if self.product or self.size == 1:
-                np.add.at(counts, (cells[:, e], sides), 1)
+                counts = tallied(cells[:, e], sides, factors.shape[:2])
                 logs[e] += np.tensordot(counts, factors, 2)
             else:
                 rounds = cells[:, e].reshape(-1, self.size)
