@@ -271,9 +271,8 @@
         make("p", { class: "tw-up" }, `↑ ${this.spec.y}`),
         this.plot,
         make("p", { class: "tw-along" }, this.spec.x && `${this.spec.x} →`),
-        this.notes,
       );
-      this.host.append(this.box, this.details);
+      this.host.append(this.box, this.notes, this.details);
       for (const kind of /** @type {const} */ (["pointermove", "pointerdown"]))
         this.plot.addEventListener(kind, (event) => this.near(event));
       for (const kind of ["pointerleave", "blur"])
@@ -955,10 +954,11 @@
         },
         close,
         this.box,
+        this.notes,
       );
       document.body.append(this.dialog);
       this.dialog.addEventListener("close", () => {
-        this.host.prepend(this.box);
+        this.host.prepend(this.box, this.notes);
         this.dialog.remove();
         this.dialog = null;
         this.draw();
