@@ -324,7 +324,7 @@
       this.rows = rows;
       this.explain();
     }
-    /* The words below a bar; a place of its own on a line stays a number. */
+    /* A place on the horizontal axis: the words below bars, else a number. */
     category(x) {
       return this.spec.kind === "bars" && x !== null ? String(x) : x;
     }
@@ -718,7 +718,7 @@
     }
 
     /* The notes, each with a line to its point. They stand in the panels as in the picture if there is room for letters that can be
-       read, else in a list below. They are about the book's run, so that they are left out beside a run of the reader's. */
+       read, else in a list below. */
     noted() {
       const { spec, panels } = this,
         [wide, high] = spec.size.map((inches) => 72 * (inches - 0.5)), // of a panel of the picture, in points
