@@ -42,9 +42,8 @@ async def started(kernels, name, **given):
     assert [m["content"]["text"] for m in said if m["msg_type"] == "stream"] == ["started\n"]
 
 
-LINUX = (
-    sys.platform == "linux"
-)  # elsewhere the environment alone marks processes, and no keeper ends them
+# elsewhere the environment alone marks processes, and no keeper ends them
+LINUX = sys.platform == "linux"
 
 
 @pytest.mark.parametrize(
