@@ -89,7 +89,7 @@ def drawn(page):
     for _ in range(10):
         setting = {}
         for name, p in known.items():
-            stops = [parameters._evaluate(stop) for stop in p.control()["stops"]]
+            stops = [parameters.evaluate(stop) for stop in p.control()["stops"]]
             if p.kind == "boolean":
                 setting[name] = draw.choice([False, True])
             elif stops and name not in SCALE["*"]:
