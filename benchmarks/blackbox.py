@@ -27,6 +27,7 @@ import time
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models: threads would wait for each other
 
 import bench
+import cause_clients
 import click
 import entry_clients
 import innocent
@@ -160,6 +161,24 @@ def tested(seconds):
             row |= {"exact": "not exact", "reason": str(error)}
         row |= {"exact seconds": round(time.perf_counter() - tick, 1)}
         click.echo(json.dumps(row))
+
+
+@cli.command("causes")
+@click.option("--seconds", default=120.0, help="Time of the search of each cause.")
+@click.option("--trials", default=5_000)
+def caused(seconds, trials):
+    """Print the cause that the audit names for thirty leaks, and the true one.
+
+    No table is stored.
+    """
+    for name, (make, cause) in cause_clients.CLIENTS.items():
+        client = Client(make(), report="any", values=[0, 1], epsilon=1.0, on_error="report")
+        run = SequentialAudit(client, "learned", trials=trials, explain=seconds).start()
+        run.go()
+        run.explain()
+        result, named = run.result, run.result.cause.partition("Cause: ")[2]
+        said = {"client": name, "status": result.status, "reports": result.reports}
+        click.echo(json.dumps(said | {"named": named, "true": cause, "event": result.event}))
 
 
 def overlooked(runs):

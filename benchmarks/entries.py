@@ -1,11 +1,15 @@
 """Measure the processor time per report of an audit that looks at every entry of a report."""
 
+import math
 import resource
 import time
 
 import numpy as np
 
-from ldpkit.blackbox.sequential import Screen, read
+from ldpkit.blackbox.sequential import read
+from ldpkit.blackbox.sequential.bettor import Bettor
+from ldpkit.blackbox.sequential.loop import block
+from ldpkit.blackbox.sequential.wealth import Claims
 
 LEAST = 2.0  # seconds of processor time that each row measures
 ENTRIES = (1, 10, 100, 1_000, 10_000)
@@ -46,29 +50,30 @@ def forms(entries, rng):
     yield "text", texts
 
 
-def measure(make, entries, rng, claims):
+def measure(make, entries, rng):
     """Return microseconds of processor time per report without a leak, and how many were seen."""
-    screen = Screen(np.linspace(0, 2, claims), 1.0, 0.0)
+    bettor = Bettor(Claims((1.0, 0.0), None, np.zeros(0)), math.inf, 2)
     warm, most = 200 if entries > 1_000 else 2_000, max(8, min(1024, 200_000 // entries))
     spent, measured = 0.0, 0
     while spent < LEAST:
-        n = min(screen.room, most)
-        sides, reports, counted = rng.integers(0, 2, n), make(n), screen.rounds >= warm
+        end = 2 * block(bettor.rounds // 2)[1]
+        n = min(end - bettor.rounds, most)
+        sides, reports, counted = rng.integers(0, 2, n), make(n), bettor.rounds >= warm
         tick = time.process_time()
-        screen.see(read(reports, screen.rounds), reports, sides)
-        screen.bet(n)
-        screen.keep()
+        bettor.see(read(reports, bettor.rounds), reports, sides, np.zeros((n, 0), int), False)
+        if bettor.rounds == end:
+            bettor.end_block()
         spent += counted * (time.process_time() - tick)
         measured += counted * n
-    return spent / measured * 1e6, screen.rounds
+    return spent / measured * 1e6, bettor.rounds
 
 
-def rows(claims=201):
+def rows():
     """Yield one row for each form and number of entries."""
     rng = np.random.default_rng(1)
     for entries in ENTRIES:
         for form, make in forms(entries, rng):
-            each, seen = measure(make, entries, rng, claims)
+            each, seen = measure(make, entries, rng)
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             yield {
                 "form": form, "entries": entries, "reports": seen,

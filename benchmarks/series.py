@@ -50,9 +50,9 @@ class Series:
         started = audit.start(run + 1)
         if self.paused:
             started.go(trials=int(np.random.default_rng(run).integers(1, audit.trials)))
-            if not started.wealth.refuted:
+            if not started.refuted:
                 started = audit.start(run + 1, json.loads(json.dumps(started.state())))
-        if not started.wealth.refuted:
+        if not started.refuted:
             started.go()
         found = started.result
         return {

@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     band: ArrayLike | None
     within: float | None
     max_time: float | None
+    explain: float
     epsilon: float
     k: int
     mu: float

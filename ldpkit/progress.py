@@ -11,9 +11,9 @@ from typing import Any, Self
 
 __all__ = ["Progress", "count_begun", "running", "shown"]
 
-# C0, DEL and C1; marks, separators and orders of bidirectional text; halves of characters
+# C0, DEL and C1; marks, separators and orders of bidirectional text; halves and no characters
 _CONTROLS = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 
 

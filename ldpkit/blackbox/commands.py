@@ -7,7 +7,7 @@ import math
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,8 +23,9 @@ from ..jit import waiting
 from ..types import Word
 from . import betting
 from .clients import Client
-from .clients.client import SeparateClient
+from .clients.client import SeparateClient, place
 from .exact import ExactResult, exact_client
+from .findings import JUNIT, SARIF, Finding, baseline_of, judged, junit_of, sarif_of, without_values
 from .options import curve_of, listed, target_of
 from .page import OPENING, page
 from .sequential import SequentialAudit
@@ -36,6 +37,8 @@ _OPENING = '{"ldpkit": '
 _OUTPUTS = {
     "save": ("an audit that was kept", re.compile(re.escape(_OPENING))),
     "html": ("a page that an audit wrote", re.compile(re.escape(OPENING))),
+    "sarif": ("a log in SARIF that an audit wrote", re.compile(re.escape(SARIF))),
+    "junit": ("a report of tests that an audit wrote", re.compile(re.escape(JUNIT))),
 }
 _FILE = click.Path(dir_okay=False)
 _COMPILES = "compiling, once on this machine: --max-time begins afterwards"
@@ -43,8 +46,53 @@ _COMPILES = "compiling, once on this machine: --max-time begins afterwards"
 MaxTime = Annotated[float | None, "Seconds after which to stop, at least 0."]
 """A limit of time, as the type of an option."""
 
-HTML = Annotated[str | None, {"type": _FILE}, "Write a report for others into one file."]
-"""The name of a page, as the type of an option."""
+
+def told(
+    results: Iterable[AuditResult],
+    target: Any,
+    repeat: str,
+    *more: tuple[str | None, Callable[[], str]],
+    html: Annotated[str | None, {"type": _FILE}, "Write a report for others into one file."] = None,
+    sarif: Annotated[
+        str | None, {"type": _FILE}, "Write refuted claims into a file, in SARIF 2.1.0."
+    ] = None,
+    junit: Annotated[
+        str | None, {"type": _FILE}, "Write every claim into a file, as a test of JUnit."
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        {"type": click.Path(exists=True, dir_okay=False)},
+        "Accept the violations that a JSON file lists, each with reason and date.",
+    ] = None,
+    no_values: Annotated[
+        bool, "Show no inputs and no parts of reports; only the file of --save has them."
+    ] = False,
+) -> Iterator[AuditResult]:
+    """Yield results, and write the files that options name after the results were printed.
+
+    Parameters
+    ----------
+    results, target
+        Results of the audits, and the mechanism, client or source that was audited.
+    repeat : str
+        Command that repeats the audit.
+    *more
+        Further files with their texts, as in `write`.
+    """
+    accepted, made = baseline_of(baseline) if baseline else [], []
+    for result in results:
+        made.append(judged(without_values(result) if no_values else result, accepted))
+        yield made[-1]
+    found = [Finding.of(result, place(target)) for result in made] if sarif or junit else []
+    write(
+        (html, lambda: page(made[0], "" if no_values else repeat)),
+        (sarif, lambda: sarif_of(found)),
+        (junit, lambda: junit_of(found)),
+        *more,
+    )
+
+
+_TOLD = "html", "sarif", "junit", "baseline", "no_values"
 
 
 def planned(
@@ -119,38 +167,46 @@ def sure(
     save: Annotated[
         str | None, {"type": _FILE}, "Keep the audit in this file for `ldpkit resume`."
     ] = None,
-    html: HTML = None,
     **words: Word,
 ) -> Iterator[AuditResult]:
     """Run a sequential audit, or go on with a run that has `begun`.
 
     Files are written after the result was printed.
     """
-    writable(save=save, html=html)
-    checks.need(
-        not save or save != html, f"--save and --html must name two files, got {html} twice"
-    )
-    run, told = begun or planned(**words).start(seed), words | {"seed": seed}
-    if words["max_time"] is not None:
+    writable(save=save, **words)
+    run, asked = begun or planned(**words).start(seed), words | {"seed": seed}
+    repeat, kept = _repeat(asked, "--until-sure"), (save, lambda: _state(asked, run))
+    yield from told(_bet(run, *kept), run.mechanism, repeat, kept, **_those(words))
+
+
+def _bet(run: Run, save: str | None, state: Callable[[], str]) -> Iterator[AuditResult]:
+    """Yield the result of a run, whose state is saved once a second."""
+    if run.audit.max_time is not None:
         waiting[:] = [lambda: click.echo(_COMPILES, err=True)]
     kept = time.monotonic()
     for _ in run.pieces():
         if save and time.monotonic() - kept > 1:
             with contextlib.suppress(OSError):  # at the end an error is told
-                replace(Path(save), _state(told, run))
+                replace(Path(save), state())
             kept = time.monotonic()
-    result = run.result
-    yield result
-    own = _repeat(told, "--until-sure")
-    write((html, lambda: page(result, own)), (save, lambda: _state(told, run)))
+    run.explain()
+    yield run.result
 
 
-def writable(**files: str | None) -> None:
-    """Refuse to replace files that no audit has written."""
+def _those(words: Row) -> Row:
+    """Return the options of `told`."""
+    return {name: words[name] for name in _TOLD}
+
+
+def writable(**words: Word) -> None:
+    """Refuse to replace files that no audit has written, and to write two into one file."""
+    files = {name: words[name] for name in _OUTPUTS if words.get(name)}
     for name, path in files.items():
-        if path:
-            what, opening = _OUTPUTS[name]
-            replaceable(name, Path(path), what, opening.match)
+        what, opening = _OUTPUTS[name]
+        replaceable(name, Path(path), what, opening.match)
+    twice = checks.repeated(files.values())
+    names = " and ".join(f"--{name}" for name, path in files.items() if path == twice)
+    checks.need(twice is None, f"{names} must name two files, got {twice} twice")
 
 
 def write(*files: tuple[str | None, Callable[[], str]]) -> None:
@@ -183,7 +239,7 @@ def _repeat(words: Row, *flags: str) -> str:
     command = ["ldpkit", "audit", *flags]
     for name, value in words.items():
         for given in value if name in ("attack", "pair") else [value]:
-            if name not in ("html", "save") and given not in (None, False, ""):
+            if name not in ("save", *_TOLD) and given not in (None, False, ""):
                 parts = given if isinstance(given, (list, tuple)) else [given]
                 command += [
                     f"--{name.replace('_', '-')}",
@@ -201,7 +257,8 @@ def audit(
         options(target_of),
         options(planned),
         options(Audit, "trials", "alpha", "faithful"),
-        options(sure, "seed", "save", "html"),
+        options(sure, "seed", "save"),
+        options(told, *_TOLD),
         options(curve_of),
         PARAMETERS,
     ],
@@ -241,7 +298,7 @@ def audit(
         len(names) * len(pairs) == 1 or not words["html"],
         "--html shows one result: give one --attack and one --pair",
     )
-    writable(html=words["html"])
+    writable(**words)
     target, inputs, delta = target_of(threads=threads, **words)
     checks.need(
         inputs is None,
@@ -250,13 +307,8 @@ def audit(
     own = {name: words[name] for name in ("trials", "alpha", "faithful", "independent")}
     own |= {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
     made = [Audit(target, names, pair=pair, **own) for pair in pairs]
-    return _counted([result for audit in made for result in audit.run(words["seed"])], words)
-
-
-def _counted(results: list[AuditResult], words: Row) -> Iterator[AuditResult]:
-    """Yield results, and write the page that the options name after they were printed."""
-    yield from results
-    write((words["html"], lambda: page(results[0], _repeat(words))))
+    results = (result for audit in made for result in audit.run(words["seed"]))
+    return told(results, target, _repeat(words), **_those(words))
 
 
 def resume(
@@ -265,9 +317,9 @@ def resume(
         int | None, "Reports per input, at least 1, including those before the stop."
     ] = None,
     max_time: MaxTime = None,
-    html: HTML = None,
-    **again: Annotated[
+    **more: Annotated[
         Word,
+        options(told, *_TOLD),
         options(
             target_of,
             *("client", "command", "recordings"),
@@ -284,17 +336,18 @@ def resume(
     """
     try:
         kept = _kept(file)
-        words = kept["audit"] | {"save": str(file), "html": html, "max_time": max_time}
+        words = kept["audit"] | {"save": str(file), "max_time": max_time}
         words["pair"] = tuple(tuple(pair) for pair in words["pair"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise click.UsageError(f"{file} is no audit that was kept: {error}") from error
+    again = {name: more[name] for name in ("client", "command", "recordings")}
     for name, given in again.items():
         own = words.get(name) or words.get("mechanism")
         checks.need(given or not words.get(name), f"--{name} must name what {file} is an audit of")
         checks.need(
             not given or words.get(name), f"--{name} must be left out: {file} is an audit of {own}"
         )
-    words |= again | ({} if trials is None else {"trials": trials})
+    words |= more | ({} if trials is None else {"trials": trials})
     try:
         begun = planned(**words).start(words["seed"], kept["run"])
     except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:

@@ -15,6 +15,7 @@ from . import curve
 from .clients import Client, Program, recorded
 from .clients.anything import parsed
 from .clients.client import FORMS, ON_ERROR, SeparateClient
+from .edges import edges
 
 __all__ = ["curve_of", "listed", "target_of"]
 
@@ -23,12 +24,13 @@ _TWO = {"nargs": 2, "metavar": "FIRST SECOND"}
 
 
 def listed(text: str | None) -> list[Any] | None:
-    """Return the list of inputs of a JSON text."""
-    wrong = f"--inputs must be a JSON list, got {text!r}"
+    """Return the list of inputs of a JSON text, which may be a JSON schema."""
+    wrong = f"--inputs must be a JSON list or schema, got {text!r}"
     try:
         values = None if text is None else parsed(text)
     except ValueError as error:
         raise click.UsageError(f"{wrong} ({error})") from None
+    values = edges(values) if isinstance(values, dict) else values
     need(text is None or isinstance(values, list), wrong)
     return values
 
@@ -63,7 +65,7 @@ def target_of(
         "Fields of the --recordings that count, separated by commas.  [default: all]",
     ] = None,
     ignore: Annotated[
-        str | None, {"metavar": "NAMES"}, "Fields of the --recordings that do not count."
+        str | None, {"metavar": "NAMES"}, "Fields of recordings or reports that do not count."
     ] = None,
     report: Annotated[
         str | None,
@@ -74,7 +76,7 @@ def target_of(
     inputs: Annotated[
         str | None,
         {"metavar": "JSON"},
-        "List of inputs, which may have any type with --report any.",
+        "List of inputs, or a JSON schema whose edge is asked, of any type with --report any.",
     ] = None,
     on_error: Annotated[
         str,
@@ -103,9 +105,8 @@ def target_of(
     source, what = named[0], sources[named[0]]
     lists = {"fields": fields, "ignore": ignore}
     kept: Row = {name: text.split(",") for name, text in lists.items() if text}
-    need(
-        source == "recordings" or not kept, f"--{''.join([*kept][:1])} names fields of --recordings"
-    )
+    wrong = [name for name in kept if mechanism or (name == "fields" and not recordings)]
+    need(not wrong, f"--{''.join(wrong[:1])} names fields of --recordings, and --ignore of clients")
     values, delta = listed(inputs), own["delta"] or 0.0
     if mechanism:
         need(report is None, "--report describes the reports of a --client")
@@ -127,7 +128,7 @@ def target_of(
     claimed: Row = {"k": k or 0, "report": report, "epsilon": epsilon, "delta": delta}
     if recordings:
         return recorded(what[0], what[1], **claimed, **kept), None, None
-    claimed |= {"values": values if free else None, "on_error": on_error}
+    claimed |= {"values": values if free else None, "on_error": on_error} | kept
     made = (
         Client(Program(what, limit, skip_lines), name=what, **claimed)
         if command

@@ -178,9 +178,14 @@ def command(name: str, function: Callable[..., Any]) -> click.Command:
 
     @functools.wraps(function)
     def run(as_json: bool = False, as_strict: bool = False, **given: Any) -> int:
-        answers = function(**given)
-        single = isinstance(answers, (str, Table, AuditResult))
-        statuses = {_print(answer, as_json) for answer in ([answers] if single else answers)}
+        try:
+            answers = function(**given)
+            single = isinstance(answers, (str, Table, AuditResult))
+            statuses = {_print(answer, as_json) for answer in ([answers] if single else answers)}
+        except (ValueError, click.UsageError):
+            if given.get("no_values"):  # the message may repeat them
+                raise ValueError("the command failed: without --no-values it says why") from None
+            raise
         statuses -= set() if as_strict else {3}
         return next((status for status in (FAILED, 1, 3) if status in statuses), 0)
 
@@ -206,7 +211,8 @@ def _print(answer: str | Table | AuditResult, as_json: bool) -> int:
         return 0
     if isinstance(answer, AuditResult):
         lines = [*answer.lines().items(), *(("warning", text) for text in answer.warnings)]
-        answer = Table(answer.to_dict(), lines, answer.verdict, STATUS[answer.status])
+        status = 0 if answer.evidence.get("accepted") else STATUS[answer.status]
+        answer = Table(answer.to_dict(), lines, answer.verdict, status)
     texts = [*(f"{name:<12} {text}" for name, text in answer.lines), answer.verdict]
     click.echo(json_line(answer.row) if as_json else "\n".join(map(shown, texts)))
     return answer.status

@@ -29,21 +29,24 @@ def test_nobody_who_keeps_the_claim_is_accused_too_often():
 
 
 def test_all_twelve_leaks_are_found_and_with_few_more_pairs_than_declared_events_need():
-    """Two clients repeat one report for each input, the same for both in one of eighty audits: more than 11
-    of 200 with probability 1e-5 each."""
+    """Two clients repeat one report for each input, the same for both in one of eighty audits: more than
+    allowed with probability 1e-5 each."""
     table = stored("leaks")
-    assert set(table["client"]) == set(leaks.leaks()) and (table["runs"] == 200).all()
+    assert set(table["client"]) == set(leaks.leaks()) and (table["runs"] >= 20).all()
     assert (table["mean"] <= 5 * table["limit"]).all()
     repeat = table["client"].isin(["seeded per user", "memoised"])
-    assert (table["found"] >= 200 - 11 * repeat).all()
+    assert (
+        table["found"] >= table["runs"] - repeat * stats.binom.isf(1e-5, table["runs"], 1 / 80)
+    ).all()
 
 
 def test_the_order_that_the_figure_of_mean_mechanisms_is_described_by():
     for _, case in stored("means").groupby(["mechanism", "epsilon"]):
         mean, known = case.set_index("way")["mean"], case.iloc[0]
-        tests = [known["MMD"], mean["learned"], known["APT"], mean["event declared"]]
+        tests = [known["MMD"], mean["learned"], max(known["APT"], mean["event declared"])]
         order = [*tests, mean["rates declared"], known["limit"]]
         assert order == sorted(order, reverse=True)
+        assert mean["event declared"] <= 1.1 * known["APT"]  # about as many, or fewer
 
 
 def test_the_suite_is_whole_and_no_bound_claims_more_than_it_may():

@@ -6,21 +6,16 @@ import json
 import math
 import re
 
-import hypothesis
-import hypothesis.strategies as st
 import numpy as np
 import pytest
-import scipy
 from commands import refused
-from edges import mean_factor
 from scipy.stats import norm
 
 from ldpkit import Client, audit
 from ldpkit.blackbox import curve
 from ldpkit.blackbox.clients import recorded
 from ldpkit.blackbox.page import page
-from ldpkit.blackbox.sequential import Counts, SequentialAudit
-from ldpkit.blackbox.sequential.portfolio import LEVELS, Portfolio, best, paid
+from ldpkit.blackbox.sequential import SequentialAudit
 from ldpkit.mechanisms import GRR, FiniteMechanism
 from ldpkit.testing import check_mechanism
 
@@ -142,112 +137,6 @@ def test_wrong_curves_claims_and_matrices_are_refused(text, message):
     with pytest.raises(ValueError) as error:
         eval(text, names)
     assert message in str(error.value)
-
-
-def at_the_boundary(rng, name):
-    """Laws of 12 cells, sorted by their ratio, that keep the claim of a name and touch it."""
-    cuts = np.sort(rng.uniform(-2.5, 3.5, 11))
-    if name == "gdp(1)":
-        cdf0, cdf1 = norm.cdf(cuts), norm.cdf(cuts - 1)
-    else:
-        cdf0, cdf1 = scipy.stats.laplace.cdf(cuts), scipy.stats.laplace.cdf(cuts - 1)
-    return np.diff(np.r_[0, cdf0, 1]), np.diff(np.r_[0, cdf1, 1])
-
-
-def portfolio(lines, rng):
-    """What a random portfolio pays on 12 cells, against these lines."""
-    grown, deltas = (np.array(x)[None, None] for x in lines)
-    shares = rng.dirichlet(np.full(11 * grown.size + 2, 0.05))[None]
-    return paid(shares, 2 / (grown + deltas), 2 * grown / (grown + deltas))[:, 0]
-
-
-@hypothesis.settings(max_examples=150, deadline=None)
-@hypothesis.given(st.integers(0, 2**32), st.sampled_from(["gdp(1)", "laplace"]), st.booleans())
-def test_every_portfolio_is_fair_at_the_boundary(seed, name, swapped):
-    """Means of the two payments have a sum of at most 2, for tight laws, their swap and channels of them."""
-    rng = np.random.default_rng(seed)
-    p0, p1 = at_the_boundary(rng, name)
-    if swapped:
-        p0, p1 = p1[::-1], p0[::-1]
-    channel = rng.dirichlet(np.full(12, 0.3), 12)
-    f, g = portfolio(MADE[name].lines, rng)
-    for first, second in ((p1, p0), (p1 @ channel, p0 @ channel)):
-        assert first @ f + second @ g <= 2 + 1e-11
-        assert (first @ f) * (second @ g) <= 1 + 1e-11
-
-
-@pytest.mark.parametrize(
-    ("truth", "claimed", "growth"),
-    [("1.2", "gdp(1)", 0.00845), ("2", "gdp(1)", 0.1640), ("2", "laplace", 0.0937)],
-)
-def test_the_best_portfolio_attains_the_information_limit(truth, claimed, growth):
-    """Limits of T4, computed from the nearest laws; cells, lines and few rounds lose 4 % at most."""
-    law, end = (norm, 4.0) if claimed == "gdp(1)" else (scipy.stats.laplace, 0.0)
-    cuts = np.linspace(-end, end + float(truth), 32)
-    counts = np.array([np.diff(np.r_[0, law.cdf(cuts - x), 1]) for x in (float(truth), 0.0)])
-    grown, deltas = (np.array(x)[None, None] for x in MADE[claimed].lines)
-    up, down = 2 / (grown + deltas), 2 * grown / (grown + deltas)
-    first = np.full((1, cuts.size * grown.size + 2), 1 / (cuts.size * grown.size + 2))
-    pays = paid(best(first, up, down, counts, 3000), up, down)[:, 0]
-    won = float((counts * np.log(pays)).sum())
-    assert 0.96 * growth < won < 1.003 * growth
-
-
-@hypothesis.settings(max_examples=40, deadline=None)
-@hypothesis.given(
-    st.integers(2, 4), st.sampled_from(["coins", "product", "mean"]), st.integers(0, 2**32)
-)
-def test_the_factor_of_a_round_is_fair(k, rule, seed):
-    """The mean factor of a round with k inputs, for any scores, shares and thresholds, is at most 1."""
-    rng = np.random.default_rng(seed)
-    p0, p1 = at_the_boundary(rng, "gdp(1)")
-    four = np.r_[0, 4, 7, 9, 12]
-    tight = [np.add.reduceat(law, four[:-1]) for law in (p1, p0)]
-    laws = np.array([*tight, *rng.dirichlet(np.ones(2), 2) @ tight])[:k]
-    size = 1 if rule == "coins" else k
-    player = Portfolio(Counts(k, 1 << 12, size), [MADE["gdp(1)"]], rule == "product")
-    for d in range(len(player.balance)):
-        player.cuts[d] = np.sort(rng.random(LEVELS.size))
-        player.balance[d, 0] = portfolio(MADE["gdp(1)"].lines, rng)
-        if seed % 2:  # everything on the asset that pays on the other inputs alone
-            player.balance[d, 0] = [[0.0] * 12, [2.0] * 12]
-    c = rng.random((4, len(player.balance), 2))
-    assert mean_factor(player, c, laws, size == 1) <= 1 + 1e-9
-
-
-def simulated(mu, claim, reports, runs, seed):
-    """Reports until the wealth against one claim is 1 / .05, with the report as score; infinite if it never is."""
-    rng, needed = np.random.default_rng(seed), []
-    for _ in range(runs):
-        player = Portfolio(Counts(2, 1 << 12), [claim])
-        sides = rng.integers(0, 2, reports)
-        y = rng.normal(size=reports) + mu * (sides == 0)
-        c = scipy.special.expit(y - mu / 2)[:, None, None].repeat(2, axis=2)
-        begin, hit = 0, np.zeros(0, int)
-        while begin < reports and not hit.size:
-            end = min(reports, max(begin + 8, begin * 5 // 4))
-            log = player.shares + player.now
-            given = player.grid, player.balance
-            gained, trace = player._played(c[begin:end], sides[begin:end], *given, log)
-            player.now += gained
-            hit = begin + 1 + np.flatnonzero(trace >= math.log(20))
-            begin = end
-            player.cuts = np.quantile(c[:begin, :, 1], LEVELS, axis=0, method="lower").T
-            player.tally[:] = 0
-            player._count(c[:begin], sides[:begin])
-            player._fit()
-        needed.append(hit[0] if hit.size else math.inf)
-    return np.array(needed)
-
-
-def test_clients_beyond_the_boundary_are_refuted_as_fast_as_measured_and_others_rarely():
-    """At the boundary more than 9 of 60 are, with probability 1e-3 at most. Beyond it two reports are needed for
-    each pair of the measured 128 (standard error 4) pairs; 60 runs have one of 15."""
-    refuted = np.isfinite(simulated(1.0, MADE["gdp(1)"], 800, 60, 11)).sum()
-    assert refuted <= scipy.stats.binom.isf(1e-3, 60, 0.05) == 9
-    needed = simulated(1.5, MADE["gdp(1)"], 1600, 60, 12)
-    assert np.isfinite(needed).all()
-    assert 80 < needed.mean() / 2 < 180
 
 
 def noisy(mu, values, rng):

@@ -92,7 +92,11 @@ def keeping(values, rng):
 
 
 def sequential(mechanism, attack="learned", **more):
-    given = {"trials": 2000, "alpha": 0.01} | more
+    given = {
+        "trials": 2000,
+        "alpha": 0.01,
+        "explain": 0.0,
+    } | more  # the search of a cause takes as long as it may
     return lambda: SequentialAudit(mechanism, attack, **given).run(7)
 
 

@@ -27,12 +27,12 @@ def learned(name, trials=1000, seed=1, **given):
 
 @pytest.mark.parametrize("name, words", [
     ("last bit unnoised", "entry 16 is "),
-    ("missing clipping", "the report is at most "),
+    ("missing clipping", "the "),
     ("seeded per user", ""),
     ("memoised", ""),
-    ("parity leak", "the sum of the report is "),
-    ("two-bit correlation", "the relation of entries 3 and 6 of the report is "),
-    ("JSON key order", "the place of field k"),
+    ("parity leak", "binary digit 0 of the sum of the report is 1"),
+    ("two-bit correlation", "the exclusive or of entry 3 and entry 6 is a certain one"),
+    ("JSON key order", "the "),
 ])  # fmt: skip
 def test_a_leak_is_found_and_said_with_few_reports(name, words):
     result = learned(name)

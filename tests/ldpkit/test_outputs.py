@@ -26,7 +26,11 @@ AUDIT = "audit --mechanism GRR --k 5 --epsilon 1 --attack tight --until-sure --t
 LINES = {
     ("audit", "--save"): AUDIT,
     ("audit", "--html"): AUDIT,
+    ("audit", "--sarif"): AUDIT,
+    ("audit", "--junit"): AUDIT,
     ("resume", "--html"): "resume kept.state --trials 40",
+    ("resume", "--sarif"): "resume kept.state --trials 40",
+    ("resume", "--junit"): "resume kept.state --trials 40",
     ("sweep", "--out"): "sweep grid.yml --workers 1",
 }
 GRID = "audit: rad\nseed: 1\ngrid: {mechanism: GRR, k: 5, epsilon: 1, trials: 6}\n"
@@ -101,9 +105,10 @@ def test_an_audit_that_is_kept_behind_a_link_is_not_replaced(here, call):
 
 
 def test_two_outputs_are_two_files(here, call):
-    status, out, err = call(f"{AUDIT} --save both --html both")
-    assert (status, out) == (2, "") and "--save and --html must name two files" in err
-    assert not Path("both").exists()
+    for one, other in (("save", "html"), ("html", "sarif"), ("sarif", "junit")):
+        status, out, err = call(f"{AUDIT} --{one} both --{other} both")
+        assert (status, out) == (2, "") and f"--{one} and --{other} must name two files" in err
+        assert not Path("both").exists()
 
 
 def test_what_lies_where_an_unfinished_file_goes_is_not_written_through(here):

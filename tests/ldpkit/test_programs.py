@@ -133,7 +133,8 @@ def test_a_crash_is_a_report_that_is_counted(tmp_path, lines):
         SequentialAudit(replace(client, on_error="stop"), "learned", trials=100).run()
     before = program.starts
     leaks = len(lines) == 1
-    found = SequentialAudit(client, "learned", trials=600 if leaks else 50, alpha=1e-4).run()[0]
+    given = {"trials": 600 if leaks else 50, "alpha": 1e-4, "explain": 0.0}
+    found = SequentialAudit(client, "learned", **given).run()[0]
     assert found.violated == leaks
     assert found.row()["restarts"] == found.restarts == program.starts - before > 5
     assert f"The program ended and was restarted {found.restarts} times." in found.verdict

@@ -146,7 +146,7 @@ def test_an_audit_goes_on_where_it_was_kept():
     part.go(trials=345)
     rest = SequentialAudit(recorded(*names, "any", 1.0), LEAK).start(1, part.state())
     rest.go()
-    assert rest.rounds == whole.rounds == 2000 and (rest.tracks.counts == whole.tracks.counts).all()
+    assert rest.rounds == whole.rounds == 2000 and (rest.main.tally == whole.main.tally).all()
 
 
 def test_long_recordings_are_streamed():

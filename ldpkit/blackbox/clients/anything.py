@@ -18,6 +18,14 @@ __all__ = ["Anything", "parsed", "plain", "rows"]
 _DEEPEST, _MUST = 64, "report must be "
 
 
+@dataclass(frozen=True)
+class Line:
+    """A line that a program wrote, and the value that it stands for."""
+
+    text: str
+    value: Any
+
+
 def plain(report: Any, where: str = "", depth: int = 0) -> Any:
     """Return a report as text, numbers, booleans, ``None``, lists, and dictionaries of those, in
     the order in which it was sent.
@@ -33,7 +41,7 @@ def plain(report: Any, where: str = "", depth: int = 0) -> Any:
         in the report.
     """
     cls = type(report)
-    if cls in (int, float, str, bool) or report is None:
+    if cls in (int, float, str, bool, Line) or report is None:
         return report
     if depth == _DEEPEST:
         raise ValueError(f"{_MUST}no more than {_DEEPEST} levels, or what contains itself")
@@ -82,21 +90,27 @@ def rows(reports: Iterable[Any]) -> list[Any]:
     return [list(row) for row in zip(*map(rows, parts))] if several else parts
 
 
-def parsed(text: str) -> Any:
+def parsed(text: str, twice: bool = False) -> Any:
     """Return the value of one JSON text without any loss.
+
+    Parameters
+    ----------
+    text : str
+    twice : bool
+        Whether an object may have a key several times. Later ones then get a longer name.
 
     Raises
     ------
     ValueError
-        If the text is not JSON, if an object has a key twice, or if the text has more than 64
-        levels.
+        If the text is not JSON, if an object has a key twice and may not, or if the text has more
+        than 64 levels.
     """
     if text.count("[") + text.count("{") > _DEEPEST:  # json's own limit depends on Python's version
         brackets = re.sub(r'"(?:[^"\\]|\\.)*"|[^][{}"]', "", text)
         levels = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in brackets)
         if max(levels, default=0) > _DEEPEST:
             raise ValueError(f"more than {_DEEPEST} levels")
-    return json.loads(text, object_pairs_hook=_pairs)
+    return json.loads(text, object_pairs_hook=_longer if twice else _pairs)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -104,6 +118,15 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if twice is not None:
         raise ValueError(f"key {twice!r} is given twice")
     return dict(pairs)
+
+
+def _longer(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        while name in found:
+            name += " again"
+        found[name] = value
+    return found
 
 
 def _at(where: str) -> str:

@@ -72,6 +72,8 @@ class Client(Mechanism):
         ``"any"``. A call fails if the client raises an exception, does not answer in time, or
         returns something that is not a report. With ``"report"`` the client is called for one
         report at a time.
+    ignore : sequence of str
+        Names of fields that do not count, of reports that are dictionaries.
     """
 
     foreign: ClassVar[bool] = True
@@ -84,16 +86,22 @@ class Client(Mechanism):
     name: str = "client"
     values: Sequence[Input] | None = None
     on_error: str = "stop"
+    ignore: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         checks.one_of("on_error", self.on_error, ON_ERROR if self.report == "any" else ON_ERROR[:1])
-        if self.values is not None:
+        if self.values is not None or self.ignore:
             checks.one_of("report", self.report, ["any"])
+        if self.values is not None:
             lists = list, tuple, range, np.ndarray
             values = tuple(checks.instance("values", self.values, lists, "a list"))
             for i, value in enumerate(values):
                 checks.need(
-                    not any(np.array_equal(value, other) for other in values[:i]),
+                    not any(
+                        np.array_equal(value, other)
+                        and repr(value) == repr(other)  # as 0 and -0.0 do
+                        for other in values[:i]
+                    ),
                     f"values must differ, got {value!r} twice",
                 )
             checks.need(
@@ -151,6 +159,7 @@ class Client(Mechanism):
     def parameters(self) -> Row:
         given = {"k": self.k, "epsilon": self.epsilon, "delta": self.delta, "report": self.report}
         given |= {} if self.on_error == ON_ERROR[0] else {"on_error": self.on_error}
+        given |= {"ignore": [*self.ignore]} if self.ignore else {}
         return given if self.values is None else given | {"values": [*map(repr, self.values)]}
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
@@ -210,8 +219,7 @@ class Client(Mechanism):
             given["arguments"] = _ADDRESS.sub("", repr((function.args, function.keywords)))
             function = function.func
         if isinstance(function, Program):
-            named = [shutil.which(function.words[0]), *function.words[1:]]
-            files = [file_digest(Path(word)) for word in named if word and os.path.isfile(word)]
+            files = [file_digest(Path(file)) for file in _files(function)]
             return given | {"command": list(function.words), "files": files}
         owner = getattr(function, "__self__", function)  # of a bound method, its object
         if owner is not None and not (inspect.isroutine(owner) or inspect.ismodule(owner)):
@@ -219,7 +227,10 @@ class Client(Mechanism):
         return given | {"client": _source(function)}
 
     def _single_report(self, value: Input) -> Reports:
-        report = self.function(value)
+        asked: Any = self.function
+        if self.report == "any" and isinstance(asked, Program):
+            asked = asked.line
+        report = asked(value)
         count_begun()
         # read before the next call, which may use the same memory
         return self._checked_reports([report])[0] if self.report == "any" else report
@@ -246,9 +257,14 @@ class Client(Mechanism):
         """Return reports as an array of the client's report type."""
         if self.report == "any":
             try:
-                return self.report_type.read(reports, self.called)
+                found = self.report_type.read(reports, self.called)
             except ValueError as error:
                 raise ClientError(str(error)) from None
+            for i, report in enumerate(found if self.ignore else ()):
+                value = getattr(report, "value", report)  # of a program's line
+                if isinstance(value, dict):
+                    found[i] = {name: x for name, x in value.items() if name not in self.ignore}
+            return found
         if self.report == "subset":
             return self._subsets(reports)
         below, each, wanted, dtype = (
@@ -356,6 +372,32 @@ def identity(mechanism: Any, known: Row | None = None) -> Row:
         "parameters": {name: repr(value) for name, value in mechanism.parameters.items()},
     }
     return given | (mechanism.origin(known) if isinstance(mechanism, Client) else {})
+
+
+def place(mechanism: Any) -> tuple[str, int]:
+    """Return the file with the code of a mechanism, client or program, or its first recording, and
+    the line at which the code begins; an empty name if there is no such file."""
+    if isinstance(mechanism, SeparateClient):
+        found: tuple[str, int] = mechanism.function(place)
+        return found
+    code = getattr(mechanism, "function", mechanism)
+    while isinstance(code, functools.partial):
+        code = code.func
+    recorded = [str(path) for path in getattr(mechanism, "paths", ())]
+    if recorded or isinstance(code, Program):
+        files = recorded or _files(code)[1:] or _files(code) or [""]  # the script, not what runs it
+        return files[0], 1
+    owner = inspect.unwrap(code if inspect.isroutine(code) or inspect.isclass(code) else type(code))
+    try:
+        return inspect.getsourcefile(owner) or "", inspect.getsourcelines(owner)[1]
+    except (TypeError, OSError):
+        return "", 1
+
+
+def _files(program: Program) -> list[str]:
+    """Return the files that the words of a program name, the executable first."""
+    named = [shutil.which(program.words[0]), *program.words[1:]]
+    return [word for word in named if word and os.path.isfile(word)]
 
 
 def file_digest(path: Path, size: int = -1) -> str:

@@ -24,7 +24,7 @@ from typing import IO, Any, NoReturn
 
 from ... import checks, progress
 from ...mechanisms.base import ClientError, NoClientError
-from .anything import parsed
+from .anything import Line, parsed
 from .launch import end, launch
 
 __all__ = ["Process", "Program"]
@@ -206,7 +206,17 @@ class Program:
         return shlex.join(self.words)
 
     def __call__(self, value: Any) -> Any:
-        """Return the report for one value.
+        """Return the report for one value, see `line`."""
+        return self.line(value, False).value
+
+    def line(self, value: Any, twice: bool = True) -> Line:
+        """Return the line that the program writes for one value.
+
+        Parameters
+        ----------
+        value : object
+        twice : bool
+            Whether an object in it may have a key several times.
 
         Raises
         ------
@@ -225,7 +235,8 @@ class Program:
         if not text and self._running is None:
             self._fail(line, "ended without a report")
         try:
-            report = parsed(text.decode("utf-8-sig"))
+            line_read = text.decode("utf-8-sig")
+            report = Line(line_read, parsed(line_read, twice))
         except ValueError as error:
             if started and isinstance(error, json.JSONDecodeError):  # it may be a banner
                 self._fail(

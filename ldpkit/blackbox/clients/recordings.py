@@ -39,13 +39,11 @@ class Recordings(Client):
     repeats, independent = False, False
     paths: tuple[Path, Path]
     fields: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
     left: tuple[int, ...] = (0, 0)  # reports without a partner, after the end
 
     @property
     def parameters(self) -> Row:
-        named = {"fields": self.fields, "ignore": self.ignore}
-        return super().parameters | {name: [*given] for name, given in named.items() if given}
+        return super().parameters | ({"fields": [*self.fields]} if self.fields else {})
 
     def origin(self, known: Row | None = None) -> Row:
         begun = (known or {}).get("recordings") or [

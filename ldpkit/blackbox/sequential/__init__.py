@@ -1,24 +1,21 @@
 """Sequential audits, which bet against the claim after every report until the claim is refuted.
 
 An audit may be stopped and continued at any time. The guarantee holds at all times together:
-`lower` ever exceeds the true epsilon with probability at most alpha, unless a true claim is
-refuted, which also happens with probability at most alpha. Therefore no correction is needed for
-how often you look, and the number of reports need not be known beforehand.
-`ldpkit.blackbox.betting` has the proof.
+with probability at most alpha, `lower` ever exceeds the true epsilon or a true claim is refuted.
+Therefore no correction is needed for
+how often you look, and the number of reports need not be known beforehand. `experts` has the proof.
 
 The audit tests the claim for each report, given all reports before. A client that remembers its
 reports is therefore refuted if later reports reveal earlier ones, even if its first reports keep
 the claim. For a live client the input of every report is chosen by a coin of its own, so that the
 audit does not assume independence.
 
-`SequentialAudit` is the planned audit, and `loop` runs it: draw reports, observe their events, bet,
-learn. `columns` reads reports of any form, `counts` counts their records for each input, and a
-`Screen` bets on the events that these counts promise. `Scores` bet on whole reports, as models
-predict their input. `Wealth` is the wealth process of all bets. The bets are valid because each
-column depends on its own report alone.
+Reports flow through these modules: `loop` draws them, `columns` reads places and values, and
+`table` counts them as tokens for each input. Between two blocks `bettor` chooses experts on tokens,
+and `wealth` adds up what the experts win. After a refutation `causes` takes suspects away and
+audits again. `sentence` states what the audit could not have seen.
 """
 
-import functools
 import itertools
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any
@@ -30,24 +27,13 @@ from ...auditors.base import PairAudit
 from ...auditors.result import AuditResult, Row
 from ...mechanisms import Mechanism
 from ..clients import Client
-from ..curve import Curve, approx, gdp
+from ..curve import Curve
+from .causes import SECONDS
 from .columns import read
-from .counts import Counts
 from .events import Accepted, Declared, Entry, Event, Source
 from .loop import Run
-from .portfolio import DELTAS
-from .scores import Scores
-from .screen import Screen, block_end
 
-# fmt: off
-__all__ = [
-    "SequentialAudit", "Declared", "Event", "Counts", "Entry", "Scores",
-    "Screen", "block_end", "read"
-]
-# fmt: on
-
-STEPS = 40
-"""Number of values of mu up to the claimed one; as many follow above."""
+__all__ = ["Declared", "Entry", "Event", "SequentialAudit", "read"]
 
 MOST = 32
 """Inputs that an attack which learns compares at most if the user names none."""
@@ -95,6 +81,8 @@ class SequentialAudit(PairAudit):
     max_time : float, optional
         Seconds after which to stop. The clock starts when all kernels are compiled. An audit that
         could not yet have refuted a client in the clear goes on, for twice as long at most.
+    explain : float
+        Seconds in which the cause of a refutation is looked for; 0 for none.
     """
 
     _: KW_ONLY
@@ -104,6 +92,7 @@ class SequentialAudit(PairAudit):
     independent: Annotated[bool | None, checks.flag] = None
     within: Annotated[float | None, checks.rule(checks.real, 0)] = None
     max_time: Annotated[float | None, checks.rule(checks.real, 0)] = None
+    explain: Annotated[float, checks.rule(checks.real, 0)] = SECONDS
     learning: bool = field(init=False, repr=False, compare=False)
     tracks: tuple[tuple[Event, int, int], ...] = field(init=False, repr=False, compare=False)
 
@@ -168,22 +157,6 @@ class SequentialAudit(PairAudit):
         own: Any = self.mechanism.epsilon, self.delta
         return self.curve.implied if self.curve else own
 
-    @functools.cached_property
-    def curves(self) -> list[Curve]:
-        """The curves to bet against, if the claim is one.
-
-        If the claim is that of `ldpkit.blackbox.curve.gdp`, they are a grid of mu in ascending
-        order. Any other claim is bet against alone. If there is a `band`, a claim that nothing
-        refutes ends this part. The claims with each epsilon of the band and all of `DELTAS` follow.
-        """
-        curve: Any = self.curve
-        family = [curve]
-        if curve.kind == "gdp":
-            family = [gdp(curve.parameters["mu"] * i / STEPS) for i in range(1, 2 * STEPS + 1)]
-            family[STEPS - 1] = curve
-        more = [approx(e, d) for e in (() if self.band is None else self.band) for d in DELTAS]
-        return [*family, *[approx(0, DELTAS[-1])][: len(more)], *more]
-
     @property
     def called(self) -> list[str]:
         """Names of the attacks, and the words of the events."""
@@ -207,4 +180,5 @@ class SequentialAudit(PairAudit):
         """
         run = self.start(seed)
         run.go()
+        run.explain()
         return [run.result]

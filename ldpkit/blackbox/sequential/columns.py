@@ -21,10 +21,8 @@ from typing import Any
 import numpy as np
 
 from ...types import Array
-from ..clients.anything import plain, rows
+from ..clients.anything import Line, plain, rows
 from .records import (
-    COUPLE,
-    COUPLED,
     FINE,
     INTEGER,
     NONE,
@@ -37,7 +35,6 @@ from .records import (
     Records,
     alone,
     chained,
-    couples,
     listed,
     mix_all,
     parts_of_reals,
@@ -48,10 +45,10 @@ from .records import (
 __all__ = ["decoded", "read"]
 
 U = np.uint64
-_TEXT, _LIST, _TABLE, _NULL = range(4, 8)
+_TEXT, _LIST, _TABLE, _NULL, _LINE = range(4, 9)
 _CODES: dict[type, int] = {
     int: INTEGER, float: REAL, bool: TRUTH, str: _TEXT, list: _LIST, tuple: _LIST, dict: _TABLE,
-    type(None): _NULL,
+    type(None): _NULL, Line: _LINE,
 }  # fmt: skip
 _ENTRY, _CHARACTER, _STEP = 1 << 48, 2 << 48, 4 << 48  # plus a place: a token
 _TAIL, _STEPPED = 16, 256  # last characters; most entries of a list of reals with steps
@@ -81,10 +78,12 @@ def read(reports: Iterable[Any], first: int = 0, named: bool = False, size: int 
     -------
     Records
     """
-    given = rows(reports)
+    table = isinstance(reports, np.ndarray) and reports.dtype.kind in "bif" and reports.ndim < 3
+    given: Any = reports if table else rows(reports)
     n, text = len(given), named and type(given[0]) is str
     reader = _Reader(n, ("the text" if text else "the report") if named else None)
-    reader.read(alone(np.arange(n), np.full(n, ROOT)), given)
+    at = alone(np.arange(n), np.full(n, ROOT))
+    (reader.table if table else reader.read)(at, given)
     return reader.finished(first, size)
 
 
@@ -122,7 +121,6 @@ class _Reader:
     Parameters
     ----------
     reports : int
-        Number of reports.
     name : str or None
         A single report in words, so that words of its paths and categories are kept.
     """
@@ -131,7 +129,8 @@ class _Reader:
         self.reports = reports
         kinds: Any = int, U, U, int, float, U
         self._numbers = [tuple(np.empty(0, kind) for kind in kinds)]
-        self._categories: list[tuple[Array, Array]] = []
+        self._derived: list[tuple[Array, ...]] = []  # numbers that are not in the report itself
+        self._categories: list[tuple[Array, Array, Array]] = []
         self.names = None if name is None else {int(ROOT): name, 0: "nothing"}
         self.events: dict[int, str] = {}
 
@@ -154,7 +153,7 @@ class _Reader:
     def category(self, of: Array, paths: Array, values: Array, shown: Callable[[int], str]) -> None:
         """Record categories; `shown` returns a value in words."""
         keys = mix_all(paths, values)
-        self._categories.append((of, keys))
+        self._categories.append((of, paths, keys))
         if self.names is not None:
             for i, (path, key) in enumerate(zip(paths.tolist(), keys.tolist())):
                 self.events[key] = f"{self.names[path]} is {shown(i)}"
@@ -169,7 +168,7 @@ class _Reader:
         whole = (x == np.floor(x)) & (abs(x) < 2**62)
         types = np.where(whole, INTEGER, np.where(np.isfinite(x), REAL, ODD))
         words = np.where(whole, np.where(whole, x, 0).astype(np.int64).view(U), x.view(U))
-        self.number(alone(of, paths), types, x, words)
+        self._derived.append((of, paths, np.zeros(of.size, U), types, x, words))
 
     # --- entries by type
 
@@ -180,7 +179,7 @@ class _Reader:
     def read(self, at: Places, values: list[Any]) -> None:
         """Read entries, and all that is inside of them."""
         kinds: list[Any] = [functools.partial(self.numbers, code=code) for code in range(_TEXT)]
-        kinds += [self.texts, self.lists, self.tables, self.nulls]
+        kinds += [self.texts, self.lists, self.tables, self.nulls, self.written]
         self._deeper = [(at, _coded(values), values)]
         while self._deeper:
             places, codes, parts = zip(*self._deeper)
@@ -189,6 +188,14 @@ class _Reader:
             for code in np.flatnonzero(np.bincount(known)).tolist():
                 some = np.flatnonzero(known == code)
                 kinds[code](at.at(some), _picked(values, some))
+
+    def table(self, at: Places, table: Array) -> None:
+        """Read an array of numbers, with one row for each report."""
+        code, x = {"b": TRUTH, "f": REAL}.get(table.dtype.kind, INTEGER), table.ravel()
+        if table.ndim == 2:
+            sizes = np.full(len(table), table.shape[1])
+            at = self.entries(at, sizes, np.full(x.size, code), x.astype(float))
+        self.numbers(at, x, code)
 
     def numbers(self, at: Places, values: Any, code: int) -> None:
         """Record numbers of one type; integers beyond 64 bits are read later, in parts."""
@@ -222,18 +229,18 @@ class _Reader:
         self.category(of, paths, hashes, lambda i: repr(values[i])[:_SHOWN])
         self.category(of[star], stars[star], hashes[star], lambda i: repr(values[star[i]])[:_SHOWN])
         self.real(of, self.part(paths, "the length"), sizes)
+        after = np.append(codes[1:], NONE)[: codes.size]
+        after[ends[sizes > 0] - 1] = 0
+        last = ends[which] - np.arange(which.size)
         each, letter = of[which], [chr(code) for code in codes] if self.names else []
         inner = self.step(paths[which], place + _CHARACTER, lambda i: f"character {place[i] + 1:,}")
         self.number(alone(each, inner), INTEGER, codes.astype(float), codes)
         single, pair = "one of the characters", "one of the characters with the next"
         self.category(each, self.part(paths, single)[which], codes, lambda i: repr(letter[i]))
-        after = np.append(codes[1:], NONE)[: codes.size]
-        after[ends[sizes > 0] - 1] = 0
         self.category(
             each, self.part(paths, pair)[which], (codes << U(32)) | after,
             lambda i: repr(letter[i] + chr(int(after[i]))),
         )  # fmt: skip
-        last = ends[which] - np.arange(which.size)
         end = np.flatnonzero(last <= _TAIL)
         inner = self.step(
             self.part(paths, "the end")[which[end]],
@@ -295,15 +302,6 @@ class _Reader:
             paths[which[later]], place[later] + _STEP, lambda i: f"step {place[later[i]]}"
         )
         self.real(of[which[later]], steps, x[later] - x[later - 1])
-        short = np.flatnonzero(numeric & bits & (sizes <= COUPLED))
-        own, tokens, differ = couples(x, ends, sizes, short)
-
-        def related(i: int) -> str:
-            last, gap = divmod(int(tokens[i]) - COUPLE, COUPLED)
-            return f"the relation of entries {last - gap + 1} and {last + 1}"
-
-        pair = self.step(paths[own], tokens, related)
-        self.category(of[own], pair, differ, lambda i: ("equality", "inequality")[int(differ[i])])
         return Places(of[which], inner, members)
 
     def tables(self, at: Places, values: list[dict[str, Any]]) -> None:
@@ -330,12 +328,26 @@ class _Reader:
         """Record missing values."""
         self.category(at.of, at.paths, np.zeros(len(values), U), lambda i: "null")
 
+    def written(self, at: Places, lines: list[Line]) -> None:
+        """Record how programs wrote their lines, and read the values."""
+        of, paths, _ = at
+        self.real(of, self.part(paths, "the length of the line"), _sizes([x.text for x in lines]))
+        forms = [form(line.text) for line in lines]
+        tokens = np.array([*map(token, forms)], U)
+        self.category(
+            of, self.part(paths, "the form of the line"), tokens, lambda i: forms[i][:_SHOWN]
+        )
+        self.deeper(at, [line.value for line in lines])
+
     # --- the whole
+
+    def _joined(self) -> Any:
+        return map(np.concatenate, zip(*self._numbers, *self._derived))
 
     def finished(self, first: int, size: int) -> Records:
         """Return all records, with those that are derived from the numbers."""
         every, root = np.arange(self.reports), np.full(self.reports, ROOT)
-        rows, paths, stars, types, values, words = map(np.concatenate, zip(*self._numbers))
+        rows, paths, stars, types, values, words = self._joined()
         few = np.bincount(rows, minlength=self.reports) <= _FEW
         few |= (first + every) // size % _TURN == 0  # the same for all inputs of a round
         reals = np.flatnonzero((types == REAL) & (values != 0))
@@ -347,7 +359,7 @@ class _Reader:
         self.category(
             rows[at[other]], longer[other], fine[other].view(U), lambda i: str(fine[other[i]])
         )
-        rows, paths, stars, types, values, words = map(np.concatenate, zip(*self._numbers))
+        rows, paths, stars, types, values, words = self._joined()
 
         def shown(i: int) -> str:
             if types[i] in (REAL, ODD):
@@ -361,12 +373,27 @@ class _Reader:
         some = np.flatnonzero(stars[: short.size] * short != 0)
         self.category(rows[some], stars[some], exact[some], lambda i: shown(some[i]))
         whole = np.zeros(self.reports, U)
-        for of, keys in self._categories:  # a sum, because it does not depend on their order
+        for of, _, keys in self._categories:  # a sum, because it does not depend on their order
             sum_by_report(of, keys, whole)
         self.category(every, self.part(root, "the whole"), whole, lambda i: "this very report")
-        category_rows, keys = map(np.concatenate, zip(*self._categories))
-        own = rows, paths, types, values, words, category_rows, keys, whole, every
-        return Records(*own, self.names or {}, self.events)
+        categories = map(np.concatenate, zip(*self._categories))
+        found = rows, paths, types, values, words, *categories, whole, self.names or {}, self.events
+        return Records._make(found)
+
+
+_SHAPES = [
+    (re.compile("[0-9]*[1-9]"), "1"),
+    (re.compile("0+"), "0"),
+    (re.compile("[^\\W\\d_]+"), "a"),
+]
+
+
+def form(line: str) -> str:
+    """Return how a line is written. Digits and letters are shortened, but for zeros at the end of
+    numbers, and all other characters are kept."""
+    for pattern, short in _SHAPES:
+        line = pattern.sub(short, line)
+    return line
 
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")

@@ -2,12 +2,11 @@
 
 Reports come as their mechanism makes them: arrays with one entry a user, or lists of such arrays.
 Reports of type ``any`` are arrays of objects. A bet is valid only if the event depends on its own
-report alone. A *track* is an event with an ordered pair of inputs, and several bets run on each.
+report alone.
 """
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, runtime_checkable
 
@@ -16,33 +15,13 @@ from numpy.typing import ArrayLike
 
 from ... import checks
 from ...attacks import Attack
-from ...auditors.result import in_the_clear
-from ...jit import kernel
 from ...mechanisms import Mechanism
 from ...types import Array, Pair, Rates, Reports, Rng
-from .. import betting
-from . import tallies
 from .columns import read
-from .players import SHARES, Player
 from .records import Records
-from .tallies import CATEGORY, happens
+from .table import ABSENT, BIT, EDGE, FIELDS, PAIR, PATH, VALUE, digit, joined
 
-__all__ = [
-    "AGREE", "IDLE", "SHARE", "Event", "Accepted", "Declared", "Entry",
-    "Source", "Tracks", "happened",
-]  # fmt: skip
-
-IDLE = 4
-"""Symbol of a round on which no bet is made."""
-
-SURE = 0.9
-"""Share of the stake that is bet on declared rates; the rest insures against wrong rates."""
-
-_LEAST = 1e-300  # smallest factor of a bet, because a bet never recovers from a factor of 0
-SHARE = 0.01
-"""Share of the stake that is bet on the seed of a program."""
-AGREE = "answers of two starts agree, and those of a third one with other inputs differ"
-"""The event in words, if the seed of a program decides."""
+__all__ = ["Accepted", "Declared", "Entry", "Event", "Source", "happened"]
 
 
 @runtime_checkable
@@ -158,49 +137,60 @@ class Accepted(Event):
 
 @dataclass(frozen=True)
 class Entry(Event):
-    """An event about one or two entries of a report, which another audit can declare.
+    """An event about one or two places of a report, which another audit can declare.
 
     Parameters
     ----------
     words : str
         The event in words.
     kind : int
-        Type of the event, a constant of `ldpkit.blackbox.sequential.tallies`.
-    paths : tuple of int
-        The key of a category; the hashes of both paths of a couple; otherwise the hash of the path.
+        Type of the token, a constant of `ldpkit.blackbox.sequential.table`, plus ``ABSENT`` if the
+        event is that its parent shows without it.
+    keys : tuple of int
+        Path of the place, or the keys of its values; two paths and the key of the token for an
+        exclusive or of two places.
     value : float
-        Binary digit, threshold or type of a number.
-    rates : (float, float), optional
-        Share of reports that show the event, with the first and with the second input.
+        Binary digit or threshold.
     """
 
     words: str
     kind: int
-    paths: tuple[int, ...]
+    keys: tuple[int, ...]
     value: float = 0.0
-    rates: Rates | None = None
 
     def holds(self, reports: Any) -> Array:
         """Return whether each report shows the event; bool array (n,)."""
-        return self.among(read(reports))
-
-    def among(self, found: Records) -> Array:
-        """Return whether each report with these records shows the event; bool array (n,)."""
-        path = np.uint64(self.paths[0])
-        shown = np.zeros(found.whole.size, bool)
-        if self.kind == CATEGORY:
-            shown[found.category_rows[found.keys == path]] = True
-        elif self.kind < CATEGORY:
-            at = found.paths == path
-            numbers = zip(*(part[at] for part in (found.rows, *found[2:5])))
-            shown[[row for row, *x in numbers if happens(self.kind, self.value, *x)]] = True
+        found, kind = read(reports), self.kind % ABSENT
+        keys = np.array(self.keys, np.uint64)
+        shown, up = (np.zeros(found.whole.size, bool) for _ in range(2))
+        if kind in (VALUE, PAIR):
+            each = [found.category_rows[found.keys == key] for key in keys]
+            shown[each[0]] = True
+            shown &= np.isin(np.arange(shown.size), each[-1])
+            paths = np.unique(found.category_paths[np.isin(found.keys, keys)])
+            up[found.category_rows[np.isin(found.category_paths, paths)]] = True
         else:
-            signs = np.zeros((2, found.whole.size))
-            for sign, own in zip(signs, self.paths):
-                at = (found.paths == np.uint64(own)) & np.isin(found.values, (0, 1))
-                sign[found.rows[at]] = 2 * found.values[at] - 1
-            shown = signs.prod(axis=0) == (1 if self.kind == tallies.AGREE else -1)
-        return shown
+            at = np.flatnonzero(found.paths == keys[0])
+            up[found.rows[at]] = True
+            up[found.category_rows[found.category_paths == keys[0]]] = True
+            if kind == BIT:
+                at = at[digit(found.words[at], found.types[at], found.values[at], self.value)]
+            elif kind == EDGE:
+                at = at[found.values[at] >= self.value]
+            elif kind == FIELDS:
+                at = _joined(found, keys)
+            shown[found.rows[at]] = True
+            shown |= up & (kind == PATH)
+        return up & ~shown if self.kind >= ABSENT else shown
+
+
+def _joined(found: Records, keys: Array) -> Array:
+    """Return the records of one place whose exclusive or with another place is that of a token."""
+    one, other = (np.flatnonzero(found.paths == path) for path in keys[:2])
+    one = one[np.isin(found.rows[one], found.rows[other])]
+    other = other[np.isin(found.rows[other], found.rows[one])]
+    tokens = joined(keys[:2], found.words[one] ^ found.words[other])
+    return one[tokens == keys[2]]
 
 
 def happened(event: Event, reports: Reports, n: int, rng: Rng) -> Array:
@@ -213,128 +203,3 @@ def happened(event: Event, reports: Reports, n: int, rng: Rng) -> Array:
         f" shape {shown.shape}",
     )
     return shown
-
-
-# --- wealth of bets on given events ---------------------------------------------------------------
-@kernel
-def _after(factors: Array, wealth: Array, symbols: Array) -> Array:
-    """Return the sum of the wealth of all bets after each round.
-
-    `factors` has shape (tracks, 5, bets), `wealth` (tracks, bets) and `symbols` (tracks, n).
-    """
-    tracks, bets = wealth.shape
-    totals = np.zeros(symbols.shape[1])
-    for i in range(totals.size):
-        for t in range(tracks):
-            for b in range(bets):
-                wealth[t, b] *= factors[t, symbols[t, i], b]
-                totals[i] += wealth[t, b]
-    return totals
-
-
-class Tracks(Player):
-    """Wealth of the bets on given events, against every epsilon of a grid.
-
-    Parameters
-    ----------
-    grid : float array (g,)
-        Claims to bet against.
-    delta : float
-    rates : sequence of (float, float) or None
-        Known rates of every track.
-    coins : bool
-        Whether a round is one report, whose input a coin chose; otherwise it is a pair of reports.
-    product : bool
-        Whether the reports of a pair are independent. Then a round multiplies the wealth by the
-        product of their factors, and otherwise by the mean of these factors.
-
-    Attributes
-    ----------
-    counts : int array (tracks, 5)
-        How often each symbol was seen, see `ldpkit.blackbox.betting`; the fifth is `IDLE`.
-    believed : float array (tracks, 2)
-        The rates of every track that the bets assume; NaN if they assume none.
-    """
-
-    _KEPT = (*Player._KEPT, "counts", "believed")
-    _POWER, _AGAIN = 1.0, 0.0
-
-    def __init__(
-        self, grid: Array, delta: float, rates: Sequence[Rates | None], coins: bool = False,
-        product: bool = False,
-    ) -> None:  # fmt: skip
-        self.grid, self.delta, self.coins = grid, delta, coins
-        joint, lines = coins or product, len(betting.STAKES)
-        even, learned = np.full(len(SHARES), 1 / len(SHARES)), None in rates
-        plain = np.append(np.full(lines, 1 / lines), learned * even if joint else [])
-        sure = np.append((1 - SURE) * plain[:lines], [0.0, SURE] if joint else [])
-        prior = np.array([plain if r is None or not joint else sure for r in rates])
-        super().__init__(prior / prior.sum(axis=1, keepdims=True) / len(prior), grid.size, 1, True)
-        self.counts = np.zeros((len(rates), 5), np.int64)
-        self.believed = np.full((len(rates), 2), np.nan)
-        self._gains = np.zeros((*self.now.shape, 5))  # logarithms of factors
-        linear = [betting.linear(betting.STAKES, g, delta, coins=coins) for g in grid]
-        self._gains[:, :lines, :, :IDLE] = np.log(linear).swapaxes(0, 1)
-        for track, pair in enumerate(rates):
-            if pair is not None:
-                self.believe(track, pair)
-
-    def believe(self, track: int, rates: Rates) -> None:
-        """Assume these rates in the bets of a track from now on, if any of its bets use rates."""
-        lines, self.believed[track] = len(betting.STAKES), rates
-        for bet, share in zip(range(lines, self._gains.shape[1]), SHARES):
-            factors = betting.joint(*rates, self.grid, self.delta, share, coins=self.coins)
-            self._gains[track, bet, :, :IDLE] = np.log(np.maximum(factors, _LEAST))
-
-    def hits(self, track: int) -> tuple[int, int, int, int]:
-        """Return how often an event was seen with the first and with the second input, and the
-        reports of each input that it was bet on."""
-        seen = self.counts[track].tolist()
-        if self.coins:
-            return seen[1], seen[3], seen[0] + seen[1], seen[2] + seen[3]
-        pairs = sum(seen[:IDLE])
-        return seen[2] + seen[3], seen[1] + seen[3], pairs, pairs
-
-    def see(self, symbols: Array) -> None:
-        """Take the symbols of the next rounds, uint8 array (tracks, n)."""
-        self._watch(symbols.shape[1])
-        self._fresh[:], self._symbols = True, symbols  # no event was chosen by counted reports
-
-    def _win(self, reports: Array, at: int, low: int) -> tuple[Array, Array]:
-        symbols = np.ascontiguousarray(self._symbols[:, : reports.size])  # one type to compile
-        self._shown = np.array([np.bincount(row, minlength=5) for row in symbols])
-        start = (self.shares + self.now)[:, :, at]
-        scale = float(start.max())
-        factors = np.exp(np.ascontiguousarray(self._gains[:, :, at].swapaxes(1, 2)))
-        with np.errstate(divide="ignore"):
-            trace = np.log(_after(factors, np.exp(start - scale), symbols)) + scale
-        return np.einsum("ts,tbgs->tbg", self._shown, self._gains), trace
-
-    def keep(self) -> int:
-        """Keep the last bet, and count its symbols."""
-        self.counts += self._shown
-        return super().keep()
-
-    def each(self, at: int) -> Array:
-        """Return the logarithm of the wealth of every track against one claim."""
-        own = self._prior[:, :, 0] - np.logaddexp.reduce(self._prior[:, :, 0], axis=1)[:, None]
-        return np.logaddexp.reduce(own + (self.own + self.now)[:, :, at], axis=1)
-
-    def sure(self, reports: int) -> Array:
-        """Return the logarithm of the wealth that a gross leak would have won, float array (g,).
-
-        The first event is taken for a client that sends its input in the clear in one report of
-        ten; see `in_the_clear`. `reports` are those of each input.
-        """
-        hits = in_the_clear(reports)
-        none, shown = (2, 1) if self.coins else (0, 2)  # if delta > 0, `none` costs wealth too
-        lines = self._gains[0, : len(betting.STAKES)]
-        won = hits * lines[..., shown] + (reports - hits * (not self.coins)) * lines[..., none]
-        return np.logaddexp.reduce(won, axis=0) - math.log(len(won) * len(self.counts))
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from the `state` of other tracks, see `Kept.restore`."""
-        super().restore(state)
-        for track in np.flatnonzero(~np.isnan(self.believed[:, 0])).tolist():
-            p, q = self.believed[track].tolist()
-            self.believe(track, (p, q))

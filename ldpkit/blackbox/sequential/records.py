@@ -20,8 +20,8 @@ from ...jit import kernel
 from ...types import Array
 
 __all__ = [
-    "COUPLE", "COUPLED", "FINE", "INTEGER", "REAL", "TRUTH", "ODD", "NONE", "ROOT", "TYPES",
-    "WHOLE", "Places", "Records", "alone", "chained", "couples", "listed", "mix", "mix_all",
+    "FINE", "INTEGER", "REAL", "TRUTH", "ODD", "NONE", "ROOT", "TYPES",
+    "WHOLE", "Places", "Records", "alone", "chained", "listed", "mix", "mix_all",
     "parts_of_reals", "sum_by_report", "token",
 ]  # fmt: skip
 
@@ -46,7 +46,6 @@ WHOLE = (
     "the number of zeros at the end", "the number of ascents",
 )  # fmt: skip
 """Parts of a list of numbers."""
-COUPLE, COUPLED = 3 << 48, 12  # token of the first couple; most entries of a list with couples
 
 
 # --- hashes ---------------------------------------------------------------------------------------
@@ -91,7 +90,7 @@ def token(text: str) -> int:
 class Records(
     namedtuple(
         "Records",
-        "rows paths types values words category_rows keys whole sides names events",
+        "rows paths types values words category_rows category_paths keys whole names events",
         defaults=({}, {}),
     )
 ):
@@ -102,25 +101,21 @@ class Records(
     rows, paths, types, values, words : arrays (m,)
         Report, path, type, value and 64 binary digits of each number. The digits are the two's
         complement of an integer or the IEEE pattern of a real number.
-    category_rows, keys : arrays (c,)
-        Report of each category, and the hash of its path and value.
+    category_rows, category_paths, keys : arrays (c,)
+        Report and path of each category, and the hash of its path and value.
     whole : uint64 array (reports,)
         Hashes of whole reports.
-    sides : int array (reports,)
-        The input of each report, if it is known.
     names, events : dict
         Words for paths and for categories; empty if they are not kept.
     """
 
-    def between(self, first: int, last: int) -> "Records":
-        """Return the records of the reports `first` to `last`, without words."""
-        if first == 0 and last >= self.whole.size:
-            return self
-        parts: list[Array] = []
-        for rows, *others in (self[:5], self[5:7]):
-            at = np.flatnonzero((rows >= first) & (rows < last))
-            parts += [rows[at] - first, *(other[at] for other in others)]
-        return Records(*parts, *(part[first:last] for part in self[7:9]))
+    def some(self, which: Array) -> "Records":
+        """Return the records of some reports, bool array (reports,), without words."""
+        new, parts = np.cumsum(which) - 1, []
+        for rows, *others in (self[:5], self[5:8]):
+            at = np.flatnonzero(which[rows])
+            parts += [new[rows[at]], *(other[at] for other in others)]
+        return Records._make([*parts, self.whole[which], {}, {}])
 
     @classmethod
     def joined(cls, parts: Sequence["Records"]) -> "Records":
@@ -183,23 +178,6 @@ def parts_of_reals(reals: Array, values: Array, words: Array, few: Array) -> tup
         for mark in range(5 if few[i] else 2):
             at[n], marks[n], found[n], n = i, mark, every[mark], n + 1
     return at[:n], marks[:n], found[:n], short
-
-
-@kernel
-def couples(x: Array, ends: Array, sizes: Array, lists: Array) -> tuple[Array, Array, Array]:
-    """Return the list, the token and the inequality of each couple of entries of some lists."""
-    many = 0
-    for i in lists:
-        many += sizes[i] * (sizes[i] - 1) // 2
-    own, n = np.empty(many, np.int64), 0
-    tokens, differ = np.empty(many, np.uint64), np.empty(many, np.uint64)
-    for gap in range(1, COUPLED):
-        for i in lists:
-            for last in range(gap, sizes[i]):
-                at = ends[i] - sizes[i] + last
-                own[n], tokens[n] = i, np.uint64(COUPLE + last * COUPLED + gap)
-                differ[n], n = x[at] != x[at - gap], n + 1
-    return own, tokens, differ
 
 
 @kernel

@@ -1,63 +1,38 @@
-"""Results of sequential audits: what won, why, and which leaks may have been missed."""
+"""Results of sequential audits: what won, and what was asked."""
 
-import bisect
 import math
-import re
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...auditors.result import CLEAR, LEAST, AuditResult, Row, against, restarted, too_few
+from ...auditors.result import AuditResult, Row, against, restarted
 from ...mechanisms import FrequencyOracle, Mechanism
 from ...stats import down
-from ...types import Array
 from ..clients import Client
 from ..clients.recordings import Recordings
-from .columns import read
-from .events import AGREE, Entry, Event, happened
-from .portfolio import DELTAS, Portfolio
-from .records import REAL, Records
-from .scores import Scores
-from .screen import Screen
-from .tallies import ZERO, stake
+from .bettor import EVENTS, Bettor, repeated
+from .events import Entry, Event
+from .sentence import one_in, unseen, weak
+from .table import ABSENT, DIFFER, XOR
+from .wealth import DELTAS
+from .words import counted, leader, spoken
 
 if TYPE_CHECKING:
     from .loop import Run
 
-__all__ = ["WEIGHED", "bets", "clear", "one_in", "result"]
+__all__ = ["TOGETHER", "WEIGHED", "leading", "result", "won"]
 
 WEIGHED = ", weighed together with everything else that can be seen"
-"""Follows the words of the best single entry if the bets on all entries together won more."""
-
-FLOATS = (
-    "floating-point artefact: the last bits of the number reveal the input (page Case studies,"
-    " floating point)"
-)
-REPEATED = "a repeated report: all reports of an input are the same"
+"""Follows the words of the best single event if the bets on all events together won more."""
+TOGETHER = "everything that can be seen, weighed together"
+"""The event in words if no single event separates the inputs."""
+AGREE = "answers of two starts agree, and those of a third one with other inputs differ"
+"""The event in words, if the seed of a program decides."""
+ALMOST = 0.6
+"""A single event is named instead of all that was weighed, if its logarithm is so large a part."""
 _LATE = "one report late: "
-_CAUSES = {
-    _LATE: "memory: a report shows the input of the report before",
-    r"the (exponent of the last bit|zeros at the end of the mantissa|number of decimals)": FLOATS,
-    r"this very report": "a repeated report",
-    r"the (order of the keys|first key|relation|number of ascents|place)": "the order of the list",
-    r"the (length|number of keys|number of zeros at the end)": "the length",
-    r"is (an integer|a real number|true or false|infinite or no number)": "the type of the number",
-    r"is a number that was sent": "the presence of the field",
-    r"is -?\d+\.\d{12,}": "a repeated number",
-}
-_DRIFT = 3.0  # of Kolmogorov's statistic: exceeded by chance with probability 2 exp(-18) = 3e-8
-_DIGITS = 40  # binary digits below this one are the last bits of a real number
-_ALIKE = 10  # so many equal reports are named as a cause
-_AT_ONCE = 4096  # reports that are read again at once
 _NAMED = 12  # inputs that a verdict names one by one
-_SPENT, _SPENT_RARE = 2.5, 0.85  # nats lost before bets are on the right event, as measured
-
-UNSEEN = (
-    "Not looked at: three or more entries together, what is encrypted or compressed, the time of"
-    " reports, and what depends on inputs"
-)
 
 AHEAD = (
     "The client was given many inputs at a time: the audit assumes that no report depends on an"
@@ -104,7 +79,7 @@ def _words(found: AuditResult) -> dict[str, str]:
         "counts": "no yes or no: the whole report is weighed",
         "event": found.event,
         "cause": found.cause,
-        "asked": ", ".join(f"{n:,}" for n in found.asked) + " reports, by input",
+        "asked": ", ".join(_by_input(found)) + " reports, by input",
         "e-value": f"{worth} (a violation from {1 / found.alpha:g} on)",
         "lower": f"{down(found.lower, claim=found.claim)} {level}",
         "stopped": found.stopped,
@@ -123,16 +98,19 @@ def _words(found: AuditResult) -> dict[str, str]:
     return words
 
 
-def _sentence(found: AuditResult) -> str:
+def _by_input(found: AuditResult) -> list[str]:
+    """Return the number of reports of each input, which is named if the client has a list."""
+    values = [f"{value:.40} " for value in found.parameters.get("values", ())]
+    named = values if len(values) == len(found.asked) else [""] * len(found.asked)
+    return [f"{value}{n:,}" for value, n in zip(named, found.asked)]
+
+
+def _sentence(found: AuditResult, missed: str) -> str:
     """Return the conclusion in words; empty if it is that of every audit."""
     if "curve" in found.evidence:
         return _curve_sentence(found)
     if found.status == "none found" and found.one_in and found.claim < math.inf:
-        return (
-            f"{found.conclusion} A client that sends its input in the clear in one report of"
-            f" {found.one_in:,} would have been refuted with probability 0.9. {UNSEEN}"
-            f" {'of other reports' if PAIRED in found.about else 'more than one report ago'}."
-        )
+        return f"{found.conclusion} {missed}"
     if not found.violated:
         return ""
     shown = down(found.lower, claim=found.claim)
@@ -140,8 +118,14 @@ def _sentence(found: AuditResult) -> str:
     return (
         f"VIOLATION: epsilon = {found.claim:g} is refuted, e-value {down(found.e_value, 0)} and"
         f" {1 / found.alpha:g} needed, with {found.reports:,} reports per input (wrong with"
-        f" probability at most {found.alpha:g}).{bound}{f' {found.scope}' if found.scope else ''}"
+        f" probability at most {found.alpha:g}).{bound}{_explained(found)}"
     )
+
+
+def _explained(found: AuditResult) -> str:
+    """Return what a violation adds to the verdict: its scope, and the cause that was tested."""
+    none = "No single cause was found." if found.tried else ""
+    return "".join(f" {text}" for text in (found.scope, found.cause or none) if text)
 
 
 def _curve_sentence(found: AuditResult) -> str:
@@ -160,8 +144,57 @@ def _curve_sentence(found: AuditResult) -> str:
     return (
         f"VIOLATION: {_claimed(found)} is refuted {used}, e-value {down(found.e_value or 0, 0)} and"
         f" {1 / found.alpha:g} needed (wrong with probability at most {found.alpha:g})."
-        f"{line or ''}{bound}{f' {found.scope}' if found.scope else ''}"
+        f"{line or ''}{bound}{_explained(found)}"
     )
+
+
+def won(run: "Run") -> list[tuple[Event | None, Row]]:
+    """Return the event and the row of every declared event, then those of what was learned.
+
+    A row has the pair of inputs, the wealth of the bets, and how often reports showed the event.
+    """
+    inputs, main, out = run.audit.inputs, run.main, []
+    for e, (event, i, j) in enumerate(run.audit.tracks):
+        own = main.tally[e]
+        hits = [int(x) for x in (own[1, i], own[1, j], own[:2, i].sum(), own[:2, j].sum())]
+        out.append((event, _row((inputs[i], inputs[j]), event.words, main.wealth.each[e], hits)))
+    for share, bettor in run.bettors if run.audit.learning else ():
+        late = _LATE if bettor is run.late else ""
+        each, found = bettor.wealth.each[bettor.d :] + share - run.shares[0], leader(bettor)
+        other = OTHERS if len(inputs) > 2 else inputs[1]
+        entry, words, pair, hits = None, late + TOGETHER, (inputs[0], other), []
+        if found:
+            entry = spoken(bettor, *found)
+            hits, i = counted(bettor, *found)
+            pair = inputs[i], OTHERS if len(inputs) > 2 else inputs[1 - i]
+            words = late + entry.words
+        out.append((None if late else entry, _row(pair, words, each[: len(EVENTS)].max(), hits)))
+        weighed = words + WEIGHED if found else words
+        out.append((None, _row(pair, weighed, each[len(EVENTS) :].max(), hits)))
+    return out
+
+
+def _row(pair: Any, words: str, log: float, hits: list[int]) -> Row:
+    row = {"pair": pair, "event": words, "e_value": math.exp(min(log, 700))}
+    rates = zip(("tpr", "fpr"), hits, hits[2:])
+    return row | dict(zip(_COUNTS, hits)) | {rate: hit / n for rate, hit, n in rates if n}
+
+
+def leading(run: "Run") -> Event | None:
+    """Return the event that has won most, or the single event among those that won together."""
+    found = won(run)
+    best = first(found)
+    event = found[best - (found[best][0] is None and best > 0)][0]
+    late = isinstance(event, Entry) and event.kind % ABSENT in (DIFFER, XOR)
+    return None if late else event  # another audit sees other reports before
+
+
+def first(found: list[tuple[Event | None, Row]]) -> int:
+    """Return which event has won most; a single event also if it has won almost as much."""
+    logs = [math.log(max(row["e_value"], 1e-300)) for _, row in found]
+    best = int(np.argmax(logs))
+    single = best > 0 and found[best][0] is None and found[best - 1][0] is not None
+    return best - (single and logs[best - 1] > ALMOST * logs[best])
 
 
 def result(run: "Run") -> AuditResult:
@@ -178,6 +211,8 @@ def result(run: "Run") -> AuditResult:
     - ``asked``: number of reports of every input;
     - ``reports``: the mean of these numbers, rounded up;
     - ``one_in``: see `one_in`;
+    - ``tried``: what was removed to find the cause of a violation: ``removed``, ``reports`` per
+      input that were then made, and ``ended``, whether the refutation ended;
     - ``stopped``: why the audit stopped;
     - ``restarts``: how often a program was started again.
 
@@ -191,22 +226,20 @@ def result(run: "Run") -> AuditResult:
     - ``band``: epsilon, lower bound of delta, and delta that the curve allows. All bounds hold
       together.
     """
-    audit, wealth, mechanism = run.audit, run.wealth, run.mechanism
-    rows = bets(run)
-    event, leading = rows[int(np.argmax(wealth.each))]
-    n, same = -(-run.rounds // run.cycle), _repeated(run)
+    audit, mechanism = run.audit, run.mechanism
+    rows, n, most = won(run), -(-run.rounds // run.cycle), run.most()
+    lead, same = rows[first(rows)][1], repeated(run.main)
     notes = {
         f"all of the first {same:,} reports of an input are the same": same > 1,
         NO_PAIRS: run.live and audit.independent,
     }
     assumed = AHEAD if run.ahead else "" if run.live else PAIRED
-    clock = cause = ""
-    if isinstance(mechanism, Recordings) and wealth.refuted:
-        clock = mechanism.clock(leading["event"])
-    if run.seeded and wealth.refuted and not n:
-        leading, clock, cause = leading | {"event": AGREE}, run.seeded.sentence, run.seeded.cause
-    elif wealth.refuted:
-        cause = why(run, event, leading["event"])
+    clock, cause, tried = "", run.cause.sentence, run.cause.tried
+    if isinstance(mechanism, Recordings) and run.refuted:
+        clock = mechanism.clock(lead["event"])
+    if run.seeded and run.refuted and not n:
+        lead, clock, cause = lead | {"event": AGREE}, run.seeded.sentence, run.seeded.cause
+    lower = run.lower(most)
     found = AuditResult(
         mechanism=mechanism.name,
         parameters=mechanism.parameters,
@@ -215,57 +248,72 @@ def result(run: "Run") -> AuditResult:
         alpha=audit.alpha,
         seed=run.seed,
         faithful=not run.sampled,
-        counts={key: leading[key] for key in _COUNTS if key in leading},
-        rates={key: leading[key] for key in ("tpr", "fpr") if key in leading},
+        counts={key: lead[key] for key in _COUNTS if key in lead},
+        rates={key: lead[key] for key in ("tpr", "fpr") if key in lead},
         claim=audit.claim[0],
         delta=audit.delta,
-        pair=leading["pair"],
+        pair=lead["pair"],
         questions=len(rows),
         directions=tuple(row for _, row in rows),
-        lower=wealth.lower if audit.curve is None else 0.0,
-        inconclusive="" if wealth.refuted else _weak(run, n),
-        invalid=run.seeded.invalid if run.seeded and not wealth.refuted else "",
+        lower=lower if audit.curve is None else 0.0,
+        inconclusive="" if run.refuted else weak(run, n),
+        invalid=run.seeded.invalid if run.seeded and not run.refuted else "",
         cause=cause,
         warnings=tuple(note for note, holds in notes.items() if holds),
         scope=audit.mechanism.scope if isinstance(audit.mechanism, Mechanism) else "",
-        about=" ".join(
-            filter(None, [_asked(run, leading), assumed, clock, restarted(run.restarts)])
-        ),
+        about=" ".join(filter(None, [_asked(run, lead), assumed, clock, restarted(run.restarts)])),
         evidence={
-            **_curved(run),
+            **_curved(run, most, lower),
             **({"restarts": run.restarts} if run.program else {}),
-            "event": leading["event"],
-            "e_value": wealth.e_value,
+            "event": lead["event"],
+            "e_value": run.e_value,
             "reports": n,
             "asked": run.asked.tolist(),
             "one_in": one_in(run),
+            "tried": list(tried),
             "stopped": run.stopped or "under way",
         },
-        refuted=wealth.refuted,
+        refuted=run.refuted,
         meaning=MEANING.format(1 / audit.alpha, audit.alpha),
         seconds=run.seconds,
         digest=getattr(mechanism, "digest", ""),
-        trajectory=(*run.trajectory, (n, wealth.log, wealth.lower)),
+        trajectory=(*run.trajectory, (n, run.log, lower)),
     )
-    return replace(found, sentence=_sentence(found), words=_words(found))
+    return replace(found, sentence=_sentence(found, unseen(run)), words=_words(found))
 
 
-def _curved(run: "Run") -> Row:
+def _curved(run: "Run", most: Any, lower: float) -> Row:
     """Return what is known of a claim that is a curve."""
-    audit, wealth, curve = run.audit, run.wealth, run.audit.curve
+    audit, curve, claims = run.audit, run.audit.curve, run.claims
     if curve is None:
         return {}
     band = [] if audit.band is None else audit.band.tolist()
-    refuted = wealth.most_won >= math.log(max(len(band), 1) / audit.alpha)
-    shown = refuted[wealth.grid.size - len(band) * len(DELTAS) :].reshape(-1, len(DELTAS))
+    shown = most[claims.values.size :].reshape(-1, DELTAS.size)
+    shown = shown >= math.log(max(len(band), 1) / audit.alpha)
     bounds = [float(np.append(0, DELTAS)[np.argmin([*row, False])]) for row in shown]
-    portfolio = next(p for p in wealth.players if isinstance(p, Portfolio))
     return {
         "curve": {"kind": curve.kind, **curve.parameters, "lines": curve.grown.size},
-        "mu_lower": wealth.lower if "mu" in curve.parameters else None,
-        "tangent": portfolio.tangent(wealth.at or 0),
+        "mu_lower": lower if "mu" in curve.parameters else None,
+        "tangent": _tangent(run.main),
         "band": tuple(zip(band, bounds, curve.delta(band).tolist())),
     }
+
+
+def _tangent(bettor: Bettor) -> Row | None:
+    """Return the line against which most was won, and what its best expert has seen."""
+    wealth, claims = bettor.wealth, bettor.wealth.claims
+    e, c = np.unravel_index(int(np.argmax(wealth.now[:-1])), wealth.now[:-1].shape)
+    hist, grown = bettor.hist[e], claims.grown[wealth.lines[c]]
+    rates = hist / np.maximum(hist.sum(axis=0), 1)
+    named = rates.argmax(axis=1)
+    i = int(np.bincount(named, rates.max(axis=1), minlength=rates.shape[1]).argmax())
+    others = np.delete(rates, i, axis=1).min(axis=1)
+    some = rates[:, i] > grown * others
+    if not some.any():
+        return None
+    p, q = float(rates[some, i].sum()), float(others[some].sum())
+    line = {"epsilon": math.log(grown), "delta": float(claims.delta[wealth.lines[c]])}
+    return line | {"p": p, "q": q, "shown": p - float(grown) * q}
 
 
 def _asked(run: "Run", leading: Row) -> str:
@@ -273,180 +321,19 @@ def _asked(run: "Run", leading: Row) -> str:
     inputs, mechanism = run.audit.inputs, run.audit.mechanism
     if len(inputs) == 2:
         return ""
-    named = ", ".join(map(str, inputs)) if len(inputs) <= _NAMED else f"{inputs[0]} to {inputs[-1]}"
+    named = ", ".join(map(str, inputs)) if len(inputs) <= _NAMED else _spans(inputs)
     k = mechanism.k if isinstance(mechanism, FrequencyOracle | Client) else 0
     of = f" of {k:,}" if k > len(inputs) else ""
     one, other = leading["pair"]
     return f"Asked were {len(inputs)}{of} inputs ({named}); {one} against {other} leads."
 
 
-def _weak(run: "Run", n: int) -> str:
-    """Return why the audit could hardly have refuted the claim; an empty text if it could."""
-    if not run.screens:
-        return too_few(run.wealth.most, max(n, 1), run.mechanism.epsilon, of=f" of {CLEAR}")
-    counts = run.screens[0].counts
-    missed = int(counts.paths.missed.sum())  # at least, because some may share a mark
-    if missed:  # of such a path only whole values are counted
-        return f"{missed:,} places of the reports were not looked at"
-    if n and counts.repeated.all() and len(set(counts.first.tolist())) == 1:
-        return "all reports are the same"
-    if run.audit.claim[0] == math.inf or _refutes(run, n, LEAST):
-        return ""
-    enough = next((m for m in 2.0 ** np.arange(60) if _refutes(run, m, LEAST)), math.inf)
-    if enough == math.inf:
-        return f"no number of reports per input would refute {CLEAR}: delta allows it"
-    while enough / 1.05 > n and _refutes(run, enough / 1.05, LEAST):
-        enough /= 1.05
-    size = 10 ** max(0, len(str(math.ceil(enough))) - 2)
-    about = -(-math.ceil(enough) // size) * size
-    return f"{n:,} reports per input are too few to refute {CLEAR}; about {about:,} are needed"
-
-
-def _refutes(run: "Run", reports: float, one_in: float) -> bool:
-    """Return whether the audit refutes a client that sends its input in the clear now and then.
-
-    The client does so in one of `one_in` reports. `reports` per input are enough if they refute it
-    with probability .9.
-    """
-    (claim, delta), screen = run.audit.claim, run.screens[0]
-    size = 1 if screen.product else run.asked.size  # of a round whose factors are averaged
-    shown = (math.sqrt(reports / one_in + 1) - 1) ** 2  # with probability .9
-    bet = stake(shown / max(reports, 1), 0.0, math.exp(min(claim, 700)), delta, 1.0)
-    won = shown * math.log1p(bet / size) - reports * bet * delta
-    dealt = float(run.wealth.dealt[run.wealth.players.index(screen)])
-    spent = _SPENT - dealt + _SPENT_RARE * math.log1p(screen.counts.rare)
-    return won >= spent - math.log(run.audit.alpha)
-
-
-def one_in(run: "Run") -> int:
-    """Return how rarely a client may send its input in the clear and still be refuted.
-
-    A client that does so in one report of so many would have been refuted with probability .9. The
-    number is 0 if even a client that always does so could be missed, and if no attack learns.
-    """
-    reports = int(run.asked.min())
-    if not run.screens or run.audit.claim[0] == math.inf:
-        return 0
-    return bisect.bisect_left(
-        range(1, reports + 1), True, key=lambda n: not _refutes(run, reports, n)
-    )
-
-
-def clear(run: "Run") -> bool:
-    """Return whether the reports so far refute a client that sends its input in the clear.
-
-    If no attack learns, the client may send it in one report of ten.
-    """
-    reports, (claim, _) = int(run.asked.min()), run.audit.claim
-    if run.screens and claim < math.inf:
-        return _refutes(run, reports, 1)
-    return claim == math.inf or run.wealth.most(max(reports, 1)) > claim
-
-
-def bets(run: "Run") -> list[tuple[Event | None, Row]]:
-    """Return the event and the row of every track, then of every other player.
-
-    A row holds the wealth of the bets, and how often the reports that they are on show the event.
-    The event of a player is the single entry that won most, ``None`` if nothing was bet on yet.
-    """
-    inputs, players, out = run.audit.inputs, run.wealth.players, []
-    found: list[Any] = [
-        (event, (inputs[i], inputs[j]), event.words, players[0].hits(track))
-        for track, (event, i, j) in enumerate(run.audit.tracks)
-    ]
-    for player in players[bool(found) :]:
-        screen = player if isinstance(player, Screen) else run.screens[0]
-        entry, (one, other), hits = screen.leading()
-        pair = inputs[one], inputs[other] if entry or len(inputs) == 2 else OTHERS
-        late, together = _LATE if screen.late else "", "" if screen is player else WEIGHED
-        words = f"{late}{entry.words}{together}" if entry else player.words
-        found.append((entry, pair, words, hits))
-    for (event, pair, words, hits), log in zip(found, run.wealth.each.tolist()):
-        rates = zip(("tpr", "fpr"), hits, hits[2:])
-        row = {"pair": pair, "event": words, "e_value": math.exp(min(log, 700))}
-        row |= dict(zip(_COUNTS, hits)) | {rate: hit / n for rate, hit, n in rates if n}
-        out.append((event, row))
-    return out
-
-
-def _repeated(run: "Run") -> int:
-    """Return how many reports an input has if all of them are the same; 0 if they differ."""
-    every = (s.counts.reports.sum(axis=0)[s.counts.repeated] for s in run.screens[:1])
-    return max((int(reports.max(initial=0)) for reports in every), default=0)
-
-
-def why(run: "Run", event: Event | None, words: str) -> str:
-    """Return what shows the input, in a few words; empty if it is the value that is sent.
-
-    `words` are those of the leading event in the result.
-    """
-    found = [cause for named, cause in _CAUSES.items() if re.search(named, words)]
-    if _repeated(run) >= _ALIKE:
-        found.insert(0, REPEATED)
-    if not found and _last_bits(run, event):
-        found.append(FLOATS)
-    return "; ".join(filter(None, [*found[:1], _drift(run, event, words.startswith(_LATE))]))
-
-
-def _last_bits(run: "Run", event: Event | None) -> bool:
-    """Return whether the event is one of the last binary digits of a real number."""
-    if not (run.screens and isinstance(event, Entry) and event.kind <= ZERO):
-        return False
-    report = run.screens[0].report
-    if report is None or event.value > _DIGITS:
-        return False
-    found = read([report])
-    return bool((found.types[found.paths == np.uint64(event.paths[0])] == REAL).any())
-
-
-def _drift(run: "Run", event: Event | None, late: bool) -> str:
-    """Return after which report the rate of the event changed most, if it did.
-
-    The statistic is the largest deviation of the number of events from a steady rate.
-    """
-    for first, shown in (_remembered if run.live else _read_again)(run, event, late):
-        walk = np.cumsum(shown - shown.mean())
-        at = int(np.argmax(abs(walk)))
-        if abs(walk[at]) > _DRIFT * np.sqrt(shown.size) * shown.std():
-            return f"drift: reports changed after {first + at + 1:,}"
-    return ""
-
-
-def _read_again(run: "Run", event: Event | None, late: bool) -> Iterator[tuple[int, Array]]:
-    """Yield which recordings of each input show the event, after the number of the first, 0.
-
-    The recordings are read again from the beginning.
-    """
-    source, rng = run.mechanism, np.random.default_rng(run.seed)
-    if event is None or not isinstance(source, Recordings):
-        return
-    source.seek(0)
-    parts: list[list[Any]] = [[], []]
-    for start in range(0, run.rounds, _AT_ONCE):
-        some = source.draw(run.audit.inputs, min(_AT_ONCE, run.rounds - start), rng)
-        for part, own in zip(parts, some):
-            part.append(happened(event, own, len(own), rng))
-    source.seek(run.rounds)
-    yield from ((0, np.concatenate(part)) for part in parts)
-
-
-def _remembered(run: "Run", event: Event | None, late: bool) -> Iterator[tuple[int, Array]]:
-    """Yield how much likelier the last reports of a live client make the event with one input.
-
-    A report of this input counts 1 if it shows the event, and -1 with the input that it is compared
-    with, less the mean. Coins choose the inputs, so that a change that is alike for both is no
-    cause. Only reports that are remembered without a gap are known. The number of the first comes
-    before.
-    """
-    entry, pair, _ = run.screens[late].leading() if run.screens else (None, (0, 1), [])
-    if entry is not None and entry == event:
-        scores = next(player for player in run.wealth.players if isinstance(player, Scores))
-        # between what was learned and what came since, reports may have been forgotten
-        whole = sum(part.sides.size for part in scores._parts) == run.rounds
-        parts = scores._parts if whole else scores._parts[1:]
-        if not parts:
-            return
-        memory = Records.joined(parts)
-        sides, shown = np.roll(memory.sides, late), entry.among(memory)
-        own = (sides == pair[0]).astype(int) - (sides == pair[1])
-        yield run.rounds - sides.size, (shown - shown.mean()) * own
+def _spans(inputs: Any) -> str:
+    """Return positions of inputs, with consecutive ones as the first and the last."""
+    spans: list[list[Any]] = []
+    for x in inputs:
+        if spans and isinstance(x, int) and x == spans[-1][-1] + 1:
+            spans[-1] = [spans[-1][0], x]
+        else:
+            spans.append([x])
+    return ", ".join(" to ".join(map(str, span)) for span in spans)
