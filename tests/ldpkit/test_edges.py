@@ -139,6 +139,6 @@ def test_minus_zero_is_an_input_of_its_own_and_the_inputs_are_listed():
             signed, 0.1, inputs={"type": "number", "minimum": 0, "maximum": 0}, reports=10**5
         )
     assert "inputs=[-0.0, 0.0]" in str(failed.value) or "inputs=[0.0, -0.0]" in str(failed.value)
-    result = assert_private(lambda value: random.random(), 1, inputs=DIGIT, reports=300)
+    result = assert_private(lambda value: random.random(), 1, inputs=DIGIT, reports=1000)
     asked = result.lines()["asked"]
     assert asked.startswith("0 ") and ", 9 " in asked and asked.endswith(" reports, by input")

@@ -27,7 +27,7 @@ def fails(value):
     raise RuntimeError(f"no such fish: {value}")
 '''
 PROGRAM = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)\n"
-ASKED = 'audit --epsilon 1 --inputs ["tuna","hake"] --trials 400'
+ASKED = 'audit --epsilon 1 --inputs ["tuna","hake"] --trials 1000'
 LEAK = f"{ASKED} --client shop:send"
 ACCEPTED = {"client": "shop:send", "epsilon": 1, "reason": "until 2.0", "date": "2026-11-28"}
 

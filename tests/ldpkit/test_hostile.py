@@ -292,7 +292,7 @@ CLIENTS = [
     ("digests.load('mine.py:f')", "not by a path, got 'mine.py:f': for f in the file mine.py of this folder, mine:f"),
     ("digests.load('no_such_module:f')", "client 'no_such_module:f' cannot be imported: ModuleNotFoundError"),
     ("client.Client.imported('math:sqrt', reprot='value')",
-     "parameter of a client must be one of k, report, epsilon, delta, values, on_error, got 'reprot'; did you mean 'report'?"),
+     "parameter of a client must be one of k, report, epsilon, delta, values, on_error, ignore, got 'reprot'; did you mean 'report'?"),
     ("digests.load('math:pi')", "client 'math:pi' is not callable but a float"),
     ("anything.Anything(3).read('ab', 'c')", "c must return a list of reports, got 'ab'"),
     ("Client(3, 3, 'value', 1.0)", "client must be callable, got 3"),

@@ -70,9 +70,9 @@ def test_a_broken_client_fails_with_the_reason_first():
 
 
 def test_a_client_that_keeps_its_claim_passes_and_every_input_is_asked():
-    few = {"reports": 600, "seconds": 1e9}
+    few = {"reports": 1000, "seconds": 1e9}
     result = assert_private(answers(0.27), 1, inputs=[0, 1], **few)
-    assert result.status == "none found" and result.reports == 600
+    assert result.status == "none found" and result.reports == 1000
     leaks_one = lambda values, rng: [rng.random() < 0.5 if v != 40 else "x" for v in values]  # noqa: E731
     with pytest.raises(AssertionError, match="VIOLATION"):
         assert_private(leaks_one, 1, inputs=range(41), **few)
@@ -224,7 +224,7 @@ def test_the_message_is_one_screen_whose_code_runs_and_repeats():
 
 
 def test_a_line_of_a_test_takes_what_the_command_line_takes(tmp_path, monkeypatch):
-    two = {"inputs": [0, 1], "reports": 400, "seconds": 1e9}
+    two = {"inputs": [0, 1], "reports": 1000, "seconds": 1e9}
     assert not assert_private(leaky, 1, ignore=["value"], **two).violated
     assert assert_private(safe, 1, alpha=1e-6, **two).alpha == 1e-6
     for claim in ({"mu": 1.5}, {"curve": laplace(1)}):

@@ -29,8 +29,11 @@ UNSEEN = (
 _ROUGHLY = 1.05  # numbers of reports are found up to this factor
 
 
-def _wins(run: "Run", reports: float, hits: float) -> bool:
-    """Return whether so many hits, among so many reports of each input, refute the claim."""
+def _wins(run: "Run", reports: float, hits: float, spent: float = SPENT) -> bool:
+    """Return whether so many hits, among so many reports of each input, refute the claim.
+
+    Before them the bets have lost `spent` nats, if an attack learns.
+    """
     (claim, delta), bettor = run.audit.claim, run.main
     k, grown = len(run.audit.inputs), math.exp(min(claim, 700))
     averaged = 1 if bettor.wealth.product or run.live else k
@@ -39,7 +42,7 @@ def _wins(run: "Run", reports: float, hits: float) -> bool:
     needed = bettor.wealth.goal - float(bettor.wealth.prior[:-1].min())
     if run.audit.learning:
         tokens = max(bettor.table.used, 2)
-        needed += SPENT + EVENTS[0][1] * math.log(tokens)
+        needed += spent + EVENTS[0][1] * math.log(tokens)
     return bool(won.max() >= needed)
 
 
@@ -73,7 +76,7 @@ def clear(run: "Run") -> bool:
     """
     reports, claim = int(run.asked.min()), run.audit.claim[0]
     if run.audit.learning and claim < math.inf:
-        return _refutes(run, reports, 1)
+        return _wins(run, reports, (math.sqrt(reports + 1) - 1) ** 2, spent=0.0)
     return claim == math.inf or _wins(run, reports, in_the_clear(max(reports, 1)))
 
 
