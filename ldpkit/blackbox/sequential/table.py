@@ -357,7 +357,7 @@ class Table:
         return Columns(
             np.zeros(4 * room, np.int32), np.zeros(room, np.uint64), np.zeros(room, np.int64),
             np.zeros((room, HELD)), np.zeros((room, EDGES)), np.zeros(room, np.int64),
-            np.full(room, EDGES // 2), np.zeros((room, many), np.uint64),
+            np.full(room, EDGES // 2, np.int64), np.zeros((room, many), np.uint64),
             np.zeros((room, many), np.bool_),
         )  # fmt: skip
 

@@ -76,26 +76,56 @@ def made(answer: Any, kind: Any) -> Any:
     return array
 
 
+def fits(given: Any, wanted: Any) -> bool:
+    """Return whether arguments of one type become those of another one if some integers are widened."""
+    if isinstance(given, list) and isinstance(wanted, list):
+        return len(given) == len(wanted) and all(map(fits, given, wanted))
+    return bool(given == wanted or str(given).replace("<i4", "<i8") == wanted)
+
+
+def widened(x: Any, wanted: Any) -> Any:
+    """Return an argument with the integers of a type that it fits."""
+    if isinstance(x, tuple):
+        parts = [*map(widened, x, wanted[1:])]
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    return x.astype(np.int64) if isinstance(x, np.ndarray) and not word(x) == wanted else x
+
+
+def write_back(given: Any, wide: Any) -> None:
+    """Write what a kernel wrote into widened arrays into those that were given."""
+    if isinstance(given, tuple):
+        for one, other in zip(given, wide):
+            write_back(one, other)
+    elif given is not wide and given.flags.writeable:
+        given[...] = wide
+
+
 def substitute(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what is called in place of a kernel."""
+    """Return what is called in place of a kernel.
+
+    Integers have 32 bits here by default, and 64 where the kernels were compiled. Therefore a kernel is called that fits.
+    """
     name, plain = f"{function.__module__}.{function.__qualname__}", jit.interpreted(function)
+    rows = [(json.loads(key.removeprefix(name)), row) for key, row in TABLE.items() if key.startswith(f"{name}[")]
+    known: dict[str, Any] = {}
 
     @functools.wraps(function)
     def call(*given: Any) -> Any:
-        # integers have 32 bits here by default, and 64 where the kernels were compiled
-        wide = [x.astype(np.int64) if isinstance(x, np.ndarray) and x.dtype == np.int32 else x for x in given]
-        key = name + json.dumps([word(x) for x in wide])
-        if key not in TABLE:
+        words = [word(x) for x in given]
+        key = name + json.dumps(words)
+        if key not in known:
+            fitting = [(wanted != words, wanted, row) for wanted, row in rows if fits(words, wanted)]
+            known[key] = min(fitting, key=lambda one: one[0], default=None)
+        if known[key] is None:
             if key not in MISSED:
                 print(f"{key} was not compiled for browsers and is interpreted, which is slow.", file=sys.stderr)
             MISSED.add(key)
             return plain(*given)
-        row = TABLE[key]
-        words = [y for x in wide for y in flat(x)]
-        answer = made(ask(kind="kernel", symbol=row["symbol"], words=words, result=row["result"]), row["result"])
-        for one, other in zip(given, wide):
-            if one is not other and one.flags.writeable:
-                one[...] = other  # a kernel may write into its arguments
+        other, wanted, row = known[key]
+        wide = [*map(widened, given, wanted)] if other else given
+        flattened = [y for x in wide for y in flat(x)]
+        answer = made(ask(kind="kernel", symbol=row["symbol"], words=flattened, result=row["result"]), row["result"])
+        write_back(given, wide)
         return answer
 
     return call
