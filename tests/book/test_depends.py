@@ -300,7 +300,7 @@ def test_what_has_no_source_is_refused():
 
 SILENT = {
     "IPython", "cycler", "matplotlib", "matplotlib_inline", "seaborn", "tqdm",  # show
-    "click", "yaml", "pooch", "pyarrow",  # read
+    "click", "hypothesis", "yaml", "pooch", "pyarrow",  # read
     "cloudpickle", "distributed", "joblib", "threadpoolctl",  # carry cells to workers
 }  # fmt: skip
 """Libraries that the package imports and no stored number can depend on."""

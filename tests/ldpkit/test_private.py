@@ -247,13 +247,13 @@ def test_a_line_of_a_test_takes_what_the_command_line_takes(tmp_path, monkeypatc
     with pytest.raises(AssertionError, match="^VIOLATION") as failed:
         assert_private(command=f"{sys.executable} {program}", skip_lines=1, **two)
     assert "repeat: assert_private(epsilon=1.0, command=" in str(failed.value)
-    (tmp_path / "apart.py").write_text(APART)
+    (tmp_path / "processes_apart.py").write_text(APART)
     monkeypatch.syspath_prepend(tmp_path)
-    import apart
+    import processes_apart
 
-    assert not assert_private(apart.process, 1, fresh_process=True, **two).violated
+    assert not assert_private(processes_apart.process, 1, fresh_process=True, **two).violated
     with pytest.raises(AssertionError, match="^VIOLATION"):
-        assert_private(apart.process, 1, **two)
+        assert_private(processes_apart.process, 1, **two)
 
 
 APART = f"""import os, random
