@@ -134,8 +134,8 @@ def _described(kind: Any) -> Row:
 def inputs_of(inputs: Any, client: Callable[..., Any], batched: bool) -> Any:
     """Return the inputs that a list, a JSON schema or a strategy of hypothesis describes.
 
-    ``None`` stands for the type of the client's first parameter. Of a strategy, the most extreme of
-    1,000 values that it gives are taken; it gives each end of a range with 1 in 64 values.
+    ``None`` stands for the type of the client's first parameter. A strategy draws 1,000 values, of
+    which the most extreme ones are inputs.
     """
     if inputs is None:
         hints = [*typing.get_type_hints(client, include_extras=True).items()]
