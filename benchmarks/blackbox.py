@@ -8,6 +8,7 @@ Each measurement has its own command::
     python benchmarks/blackbox.py nulls             # false alarms at the edge of the claim
     python benchmarks/blackbox.py clients           # 69 clients, found and not found
     python benchmarks/blackbox.py tested            # the same by assert_private and by their code
+    python benchmarks/blackbox.py planted           # leaks as rare as audits say they find
     python benchmarks/blackbox.py curves            # claims that are trade-off curves
     python benchmarks/blackbox.py overhead          # what a report costs
     python benchmarks/blackbox.py sniper            # twenty mechanisms, 10^7 reports per input
@@ -35,6 +36,7 @@ import leaks
 import means
 import overhead
 import pandas as pd
+import planted
 import sniper
 import sniper_limits
 import tradeoffs
@@ -227,6 +229,15 @@ def nonprivate(runs, trials, minutes):
         for case in means.CASES for way, attack in case.attacks()
     ]  # fmt: skip
     kept("blackbox_means", [found(*one) for one in measured("means", series, minutes)])
+
+
+@cli.command("planted")
+@click.option("--runs", default=20)
+@minutes
+def promised(runs, minutes):
+    """Measure how often leaks are found that an audit says it would have found."""
+    series = [*planted.series(runs)]
+    kept("blackbox_planted", [found(*one) for one in measured("planted", series, minutes)])
 
 
 @cli.command("curves")

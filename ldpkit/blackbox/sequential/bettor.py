@@ -6,10 +6,10 @@ import numpy as np
 
 from ... import checks
 from ...types import Array
-from .experts import CAUTION, CELLS, EVENT, GAPS, SCORE, cells_of, faces, gains, placed
+from .experts import CAUTION, CELLS, EVENT, GAPS, SCORE, cells_of, faces, gains, placed, smoothed
 from .kept import packed, unpacked
 from .records import Records
-from .table import ABSENT, BIT, DIFFER, EDGE, FIELDS, PAIR, VALUE, Table
+from .table import ABSENT, BIT, DIFFER, EDGE, EDGES, FIELDS, PAIR, VALUE, Table
 from .wealth import Claims, Wealth, tallied
 
 __all__ = ["EVENTS", "Bettor", "repeated"]
@@ -27,13 +27,15 @@ RIDGE = 10.0
 
 _ALONE = 1 - 1e-9
 CLEARLY = 0.5  # logarithms of the number of tokens: couples that promise so much stay
+FEWEST_EDGES = 3  # thresholds of a number whose intervals are counted
 FADING = 0.97  # counts of a scored expert's cells lose the rest after each block
 HEAVIEST = 4000  # tokens that one expert adds up
 COLUMNS, REMEMBERED, ENTRIES = 64, 2048, 1 << 19  # of the regression: tokens, reports, their rows
 COUPLES, FEWEST, MOST_VALUES = 48, 2, 40  # places that are coupled, and the number of their values
 IDLE = 0.1
 """Share of the wealth that is never bet."""
-_WAYS = np.repeat([EVENT, SCORE], [len(EVENTS), len(SUMS) + len(PLACES) + 2])
+_WAYS = np.repeat([EVENT, SCORE, EVENT], [len(EVENTS), len(SUMS) + len(PLACES) + 2, 1])
+"""The last expert has a cell for each interval of the number that deviates most."""
 _LEARNERS = _WAYS.size
 _KEPT = (
     "hist", "played", "sides", "leaders", "buffer", "stops", "asked", "places", "weights", "bias",
@@ -92,8 +94,9 @@ class Bettor:
         shares = np.repeat([each / max(self.d, 1), each / _LEARNERS], [self.d, experts - self.d])
         shares = np.append(shares, IDLE * (not fixed))
         self.wealth = Wealth(claims, shares, goal, size, product, not fixed)
-        cells = faces(inputs) * GAPS.size if learns else CELLS
+        cells = max(faces(inputs) * GAPS.size, EDGES + 2) if learns else CELLS
         self.hist, self.caution = np.zeros((experts, cells, inputs)), np.full(experts, CAUTION)
+        self.caution[experts - learns :] = 0.0  # counts of intervals are smooth already
         self.both = np.full((experts, 2), -1)
         for e, (i, j, rates) in enumerate(self.pairs):
             self.both[e] = i, j
@@ -281,6 +284,8 @@ class Bettor:
             for s, own in zip(some.tolist(), w):
                 row(s)[e] += own
             bias[e] = w[-1]
+        for s in self._intervals(parents, counts):
+            row(s)[-1, 0] += 1
         self._couple(best, need)
         return weights, bias
 
@@ -297,6 +302,31 @@ class Bettor:
             found = placed(order, kinds, parents, counts, least, weights)
             most = found * (least == PLACES[-1])
             yield weights
+
+    def _intervals(self, parents: Array, counts: Array) -> list[int]:
+        """Count the intervals of the number whose smooth ratios gain most.
+
+        Return the rows of which a report shows as many as its interval says, none if there is no
+        such number.
+        """
+        self.hist[-1] = 0.0
+        some = np.flatnonzero((self.table.part("kinds") == EDGE) & (parents >= 0))
+        some = some[np.lexsort((self.table.part("right")[some].view(float), parents[some]))]
+        up, start, many = np.unique(parents[some], return_index=True, return_counts=True)
+        above = np.zeros((up.size, EDGES + 2, self.k))
+        above[:, 0] = counts[up]
+        of = np.repeat(np.arange(up.size), many)
+        above[of, 1 + np.arange(some.size) - start[of]] = counts[some]
+        bins = np.maximum(above[:, :-1] - above[:, 1:], 0.0)
+        enough = np.flatnonzero((many >= FEWEST_EDGES) & (bins.sum(axis=1).min(axis=1) > 0))
+        if not enough.size:
+            return []
+        smooth, gained = smoothed(bins[enough])
+        best = int(gained.argmax())
+        at = enough[best]
+        self.hist[-1, 0] = self.table.totals[0] - counts[up[at]]
+        self.hist[-1, 1 : EDGES + 2] = smooth[best]
+        return [up[at], *some[start[at] : start[at] + many[at]]]
 
     def _couple(self, best: Array, need: float) -> None:
         """Choose places with few values, of which every two are counted together."""

@@ -25,12 +25,24 @@ factors is fair. Their product is fair if the reports are independent.
 import math
 
 import numpy as np
+from scipy.special import expit, xlogy
 
 from ...jit import kernel
 from ...types import Array
 from .table import EDGE, VALUE
 
-__all__ = ["CELLS", "EVENT", "GAPS", "SCORE", "cells_of", "faces", "gains", "placed", "stakes"]
+__all__ = [
+    "CELLS",
+    "EVENT",
+    "GAPS",
+    "SCORE",
+    "cells_of",
+    "faces",
+    "gains",
+    "placed",
+    "smoothed",
+    "stakes",
+]
 
 GAPS = np.array([0.0, 0.15, 0.35, 0.7, 1.2, 2.0, 3.5])
 """A scored report lies in a cell by how far its largest score is above its smallest one."""
@@ -47,6 +59,8 @@ DRIFTS = np.array([0.0, 0.05, 0.12, 0.25])  # sizes of a; 0 comes first
 SMALLER, SIZES = 2.5, 4  # with delta > 0, so many stakes are tried, each smaller by this factor
 PAIRS = 6  # with at most so many inputs, a cell is also of the input with the smallest score
 SMOOTH = 2.0  # reports of each bin that the rate of all inputs together is taken for
+BENDING, NEWTON = 0.3, 8  # penalty of slope and bend of a smooth ratio of counts, and steps
+TINY = 1e-3  # keeps logarithms finite, and equations solvable
 _SPREAD = 2.0  # a weight is halved if its column deviates by so much more than chance
 
 
@@ -355,3 +369,37 @@ def placed(
                         pooled[x] = new
         a = b
     return most
+
+
+def smoothed(bins: Array) -> tuple[Array, Array]:
+    """Return counts in neighbouring bins whose ratios change smoothly, and what that gains in nats.
+
+    The logarithm of the odds of each input is a quadratic function of the bin's place, as logistic
+    regression gives it.
+
+    Parameters
+    ----------
+    bins : float array (numbers, bins, inputs)
+        Each input has reports with each number.
+
+    Returns
+    -------
+    counts : float array (numbers, bins, inputs)
+    gains : float array (numbers,)
+    """
+    n, totals = bins.sum(axis=2), bins.sum(axis=1)
+    whole = n.sum(axis=1, keepdims=True)
+    place = (2 * np.cumsum(n, axis=1) - n) / whole - 1
+    x, penalty = np.stack([place**0, place, place**2], axis=1), np.array([0.0, BENDING, BENDING])
+    out = np.empty_like(bins)
+    for i in range(bins.shape[2]):
+        w = np.zeros((len(bins), 3))
+        w[:, 0] = np.log(totals[:, i] / (whole[:, 0] - totals[:, i]))
+        for _ in range(NEWTON):
+            rate = expit(np.einsum("nd,ndb->nb", w, x))
+            curved = np.einsum("ndb,nb,neb->nde", x, n * rate * (1 - rate), x)
+            slope = np.einsum("ndb,nb->nd", x, bins[:, :, i] - n * rate) - penalty * w
+            w += np.linalg.solve(curved + np.diag(penalty + TINY), slope[:, :, None])[:, :, 0]
+        out[:, :, i] = n * expit(np.einsum("nd,ndb->nb", w, x))
+    even = n[:, :, None] * (totals / whole)[:, None]
+    return out, xlogy(bins, (out + TINY) / (even + TINY)).sum(axis=(1, 2))
