@@ -13,7 +13,8 @@ import pytest
 from kernel_calls import check
 
 from browser.conftest import CLASSROOM, HTML, ROOT, serve
-from ldpbook.engine import signatures
+from ldpbook import execute
+from ldpbook.engine import parts, signatures
 
 PAGE = "book/rad/fig1"
 STATE = "document.querySelector('[data-run-state]').dataset.runState"
@@ -486,3 +487,25 @@ def test_a_page_that_cannot_run_says_why(page, site):
         "make lab" in page.locator("#engine-offer").inner_text()
         and page.locator("[data-run-here]").count() == 0
     )
+
+
+def test_a_book_without_the_engine_says_so_on_its_pages_and_offers_nothing(page, site, tmp_path):
+    """A figure, a lesson, and the place for an own client, with what the build tells their scripts then."""
+    page.asked = []
+    page.on("request", lambda request: page.asked.append(request.url))
+    without = execute.Project(ROOT, tmp_path)
+
+    def told(route):
+        name = re.search(r"/book/(.*)\.html", route.request.url)[1]
+        [(key, words)] = parts.offer(without, name).items()
+        text = (HTML / "book" / f"{name}.html").read_text()
+        route.fulfill(body=re.sub(r'data-engine="[^"]*"', f'{key}="{words}"', text))
+
+    page.route("**/*.html", told)
+    for name in ("rad/fig1", "course/coins", "explore/own"):
+        page.goto(f"{site}/book/{name}.html#run={release()}&m=7")
+        place = "[data-own-python]" if name == "explore/own" else "#engine-offer"
+        assert "without the engine" in page.locator(place).inner_text()
+        assert page.locator("[data-run-here], [data-own-run]").count() == 0
+    assert not any(part in url for url in page.asked for part in NAMES)
+    assert page.errors == [] and page.outside == []
