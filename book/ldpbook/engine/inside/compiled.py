@@ -88,7 +88,7 @@ def widened(x: Any, wanted: Any) -> Any:
     if isinstance(x, tuple):
         parts = [*map(widened, x, wanted[1:])]
         return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
-    return x.astype(np.int64) if isinstance(x, np.ndarray) and not word(x) == wanted else x
+    return x.astype(np.int64) if isinstance(x, np.ndarray) and word(x) != wanted else x
 
 
 def write_back(given: Any, wide: Any) -> None:
