@@ -41,7 +41,7 @@ def _told(add: Any) -> Any:
 class Watched(ldpkit.Client):
     """A client of small reports, which remembers whether one of them was more than None."""
 
-    returned: set[bool] = field(default_factory=set)
+    returned: set[bool] = field(default_factory=set, compare=False)
 
     def perturb(self, values: Any, rng: Any) -> Any:
         reports = super().perturb(values, rng)
