@@ -52,7 +52,7 @@
     line.remove();
     load({ data: page, start }, ["engine/parts.js", "live/worker.js"]);
   }
-  if (engineLacks) line.textContent = `${engineLacks} “make lab” runs it.`;
+  if (engineLacks) line.textContent = `${engineLacks} “make lab” runs this page.`;
   else if (file)
     line.textContent =
       "From a file a browser runs nothing: serve this folder with “python -m http.server” and open its address, or use “make lab”.";

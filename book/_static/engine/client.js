@@ -5,8 +5,7 @@
     { Kernel } = ldpkit.live,
     host = /** @type {HTMLElement} */ (document.querySelector("[data-own-python]")),
     { engine, engineLacks } = /** @type {HTMLElement} */ (
-      document.querySelector("script[data-engine], script[data-engine-lacks]") ??
-        document.createElement("script")
+      document.querySelector("script[data-engine], script[data-engine-lacks]")
     ).dataset;
   const SILENT = 60, // seconds without a word, after which the client is ended
     MOST = 20_000; // characters of what a client prints that are shown
@@ -172,9 +171,7 @@
 
   state("idle");
   if (!engine) {
-    host.replaceChildren(
-      make("p", {}, engineLacks ?? "This copy of the book was built without the engine."),
-    );
+    host.replaceChildren(make("p", {}, engineLacks));
     return;
   }
   const [size] = engine.split(" ");

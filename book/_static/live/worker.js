@@ -93,7 +93,9 @@
         heard = performance.now();
       const watch = setInterval(() => {
         if (performance.now() - heard > this.silent * 1000)
-          this.end(`Stopped: no answer for ${this.silent} seconds (an endless loop?).`);
+          this.end(
+            `Stopped: no answer for ${this.silent} seconds (an endless loop, or too much to compute at once?).`,
+          );
       }, 1000);
       this.shown = (kind, content) => {
         heard = performance.now();

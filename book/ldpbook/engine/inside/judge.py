@@ -3,14 +3,21 @@
 import json
 import math
 import time
+import traceback
+from dataclasses import dataclass, field
 from typing import Any
 
 import ldpkit
-from ldpkit import progress
+from ldpkit import checks, progress
+from ldpkit.mechanisms.base import ClientError
 
-from . import compiled
+from . import compiled, shell
 
 _SECONDS = 0.2  # between two messages
+_NAME = "<your client>"
+_LACKS = "A function that returns nothing returns None: does yours lack a return?"
+LARGEST = 1_000
+"""Characters of a report: the auditor takes minutes over larger ones, and says nothing meanwhile."""
 
 
 def _told(add: Any) -> Any:
@@ -30,21 +37,59 @@ def _told(add: Any) -> Any:
     return call
 
 
+@dataclass(frozen=True)
+class Watched(ldpkit.Client):
+    """A client of small reports, which remembers whether one of them was more than None."""
+
+    returned: set[bool] = field(default_factory=set, compare=False)
+
+    def perturb(self, values: Any, rng: Any) -> Any:
+        reports = super().perturb(values, rng)
+        self.returned.update(report is not None for report in reports)
+        largest = max(len(json.dumps(report, default=str)) for report in reports)
+        checks.need(
+            largest <= LARGEST,
+            f"your client must return reports of at most {LARGEST:,} characters here, got {largest:,}: audit it as a program",
+            ClientError,
+        )
+        return reports
+
+
 def client(code: str) -> Any:
     """Return the last function that the reader's code defines."""
     names: dict[str, Any] = {"__name__": "client"}
-    exec(compile(code, "<your client>", "exec"), names)
+    exec(compile(code, _NAME, "exec"), names)
     made = [f for f in names.values() if getattr(f, "__module__", "") == "client" and callable(f) and not isinstance(f, type)]
     if not made:
         raise ValueError("the code must define a function: client(values, rng) for many users, or client(value) for one")
     return made[-1]
 
 
+def explained(error: Exception) -> str:
+    """Return what went wrong in the reader's code, and in which of its lines; nothing if that code is not to blame."""
+    cause = error.__cause__ or error
+    lines = [frame.lineno for frame in traceback.extract_tb(cause.__traceback__) if frame.filename == _NAME]
+    words = f"client raised {type(error).__name__}: {error}" if lines else ""
+    if isinstance(error, ClientError):
+        words = str(error).partition("; --on-error")[0]
+    remark = f". {shell.MEMORY}" if isinstance(cause, MemoryError) else f". {_LACKS}" if "NoneType" in words else ""
+    return words.rstrip(": ") + remark + (f" (line {lines[-1]} of your code)" if lines else "")
+
+
 def judge(code: str, values: list[Any], epsilon: float, trials: int, alpha: float, seed: int) -> None:
     """Audit the client, and show the verdict and all facts of the result."""
     progress.Progress.add = _told(progress.Progress.add)  # type: ignore[method-assign]
-    found = ldpkit.audit(ldpkit.Client(client(code), values=values, epsilon=epsilon), trials=trials, alpha=alpha, seed=seed)
+    try:
+        asked = Watched(client(code), values=values, epsilon=epsilon)
+        found = ldpkit.audit(asked, trials=trials, alpha=alpha, seed=seed)
+    except Exception as error:
+        if words := explained(error):
+            raise ClientError(words) from None
+        raise
     facts = {"cause": found.cause, **found.row()}
     plain = {key: str(x) if isinstance(x, float) and not math.isfinite(x) else x for key, x in facts.items()}
     data = json.loads(json.dumps(plain, default=str))
-    compiled.ask(kind="say", type="display_data", content={"data": {"text/plain": found.verdict, "application/json": data}})
+    lacking = "" if True in asked.returned else f" Every report is None. {_LACKS}"
+    compiled.ask(
+        kind="say", type="display_data", content={"data": {"text/plain": f"{found.verdict}{lacking}", "application/json": data}}
+    )

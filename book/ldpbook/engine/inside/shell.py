@@ -21,7 +21,7 @@ from . import compiled
 Bundle = dict[str, Any]
 SHELL: Any = None
 _LACKS = "Here runs no other package, process, socket or thread. `make lab` runs this page with all of them."
-_MEMORY = "The cell asked for more memory than Python has in a browser, 1 GB less what the page holds."
+MEMORY = "The code asked for more memory than Python has in a browser, 1 GB less what it holds already."
 
 
 class Stream(io.TextIOBase):
@@ -139,7 +139,7 @@ class Shell:
 def said(error: BaseException) -> str:
     """Return the message of an error, and what follows from it here."""
     if isinstance(error, MemoryError) or "array is too big" in str(error):  # numpy's, beyond 32 bits
-        return _MEMORY
+        return MEMORY
     lacking = (
         isinstance(error, ModuleNotFoundError)
         or (isinstance(error, OSError) and error.errno == 58)

@@ -1,0 +1,72 @@
+"""What a reader is told about an own client that the real auditor judges in the browser; `tests/browser` tests the page around it."""
+
+import importlib
+import json
+import sys
+import types
+
+import pytest
+
+from ldpkit import progress
+from ldpkit.mechanisms.base import ClientError
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """Judge a client as the worker does, natively; return the verdict and the facts that the page gets."""
+    told = []
+    host = types.SimpleNamespace(call=lambda message: told.append(json.loads(message)) or b"null")
+    monkeypatch.setitem(sys.modules, "_host", host)
+    judge = importlib.import_module("ldpbook.engine.inside.judge")
+    monkeypatch.setattr(judge.compiled, "_host", host)  # where another test imported it before
+    monkeypatch.setattr(progress.Progress, "add", progress.Progress.add)  # the judge replaces it
+
+    def run(code, values=(0, 1, 2, 3), trials=100):
+        judge.judge(code, list(values), epsilon=1.0, trials=trials, alpha=0.01, seed=1)
+        *_, shown = [one["content"]["data"] for one in told if one["type"] == "display_data"]
+        return shown["text/plain"], shown["application/json"]
+
+    monkeypatch.setattr(judge, "LARGEST", 40)
+    return run
+
+
+@pytest.mark.parametrize("code, words", [
+    ("def client(value):\n    return valeu", ["NameError", "'valeu'", "line 2"]),
+    ("import numpyy\ndef client(value):\n    return value", ["No module named 'numpyy'", "line 1"]),
+    ("def client(value):\n    return client(value)", ["RecursionError", "line 2"]),
+    ("def client(value):\n    raise SystemExit(3)", ["SystemExit", "line 2"]),
+    ("def client(value):\n    x = 1\n    return bytes(2**60)", ["MemoryError", "1 GB", "line 3"]),
+    ("def client(values, rng):\n    values.sort()", ["must return 32 reports", "lack a return"]),
+    ("def client(value):\n    return 'x' * 39", ["at most 40 characters", "got 41"]),
+    ("def client(value):\n    return object()", ["what JSON can write"]),
+    ("def client():\n    return 1", ["(values, rng) or (value)"]),
+])  # fmt: skip
+def test_a_fault_of_the_readers_code_is_named_with_its_line_and_without_options(
+    judged, code, words
+):
+    with pytest.raises(ClientError) as raised:
+        judged(code)
+    said = str(raised.value)
+    assert [word for word in words if word not in said] == [] and "--" not in said, said
+
+
+def test_a_report_of_the_largest_size_is_judged(judged):
+    verdict, facts = judged("def client(value):\n    return str(value) * 38")
+    assert verdict.startswith("VIOLATION") and facts["verdict"]
+
+
+def test_code_that_defines_no_function_or_is_no_python_is_named(judged):
+    with pytest.raises(SyntaxError, match=r"line 1"):
+        judged("def client(")
+    with pytest.raises(ValueError, match="must define a function"):
+        judged("x = 1")
+    with pytest.raises(ValueError, match="values must differ"):  # no fault of the code
+        judged("def client(value):\n    return value", values=(1, 1))
+
+
+def test_a_client_without_a_return_is_judged_and_the_lack_is_named(judged):
+    """None may be a report, and a client that sends it for one input only gives that input away."""
+    verdict, _ = judged("def client(value):\n    value + 1")
+    assert verdict.startswith("Inconclusive") and "lack a return" in verdict
+    verdict, facts = judged("def client(value):\n    if value:\n        return 1")
+    assert verdict.startswith("VIOLATION") and "return" not in verdict and facts["cause"]
