@@ -254,8 +254,8 @@ class Client(Mechanism):
             given = (one, rng) if self.batched else (one[0],)
             answers, seconds = timed(functools.partial(function, *given), self.batched)
         count_begun()
-        found = [] if isinstance(answers, list) and not answers else self._checked_reports(answers)
-        return arrived(found, seconds, late)
+        none = isinstance(answers, list) and not answers
+        return arrived([] if none else [*self._checked_reports(answers)], seconds, late)
 
     def _reports_or_errors(self, values: Array, rng: Rng) -> Array:
         """Return one report for each value, or a dictionary about the error."""
