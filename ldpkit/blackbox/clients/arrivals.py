@@ -1,11 +1,11 @@
-"""When the answers of a client come, and how many, as parts of its report.
+"""Arrival time and number of the answers of a client, as parts of its report.
 
 A bet on an arrival time is valid as any other bet is. The coin of an input is independent of
 everything before it. Therefore a slow start, a clock that drifts, a busy machine or the order of
-the calls change the times of all inputs alike, and refute no claim. An input could only be accused
-falsely by work of the audit itself that takes longer for this input. For this reason the clock runs
-during the call alone. All inputs were copied, or written as JSON, before it starts; answers are
-read after it stops; and Python collects no garbage meanwhile. A call that takes longer because its
+the calls change the times of all inputs alike, and refute no claim. A correct client could only be
+refuted by work of the audit itself that takes longer for one input. For this reason the clock runs
+during the call alone. All inputs were copied, or written as JSON, before it starts. Answers are
+read after it stops. Python collects no garbage meanwhile. A call that takes longer because its
 input is longer is the client's own work, and shows the input.
 """
 

@@ -99,9 +99,9 @@ def hidden(run: "Run") -> float:
     Notes
     -----
     The times T that were seen are those of the other inputs, and T + d those of the late one. All
-    of them are cut into intervals, as many as the audit makes, that have equally many. What the
-    bets on the intervals promise must reach what a bet must win in `one_in`, for the smallest d of
-    a grid.
+    of them are cut into intervals, as many as the audit makes, that have equally many. The promise
+    of the bets on the intervals must reach what a bet must win in `one_in`. The smallest d of a
+    grid is taken for which it does.
     """
     bettor, reports, k = run.main, int(run.asked.min()), run.cycle
     values = [x.value if isinstance(x, Line) else x for x in bettor.memory if x is not None]
