@@ -83,6 +83,9 @@ def target_of(
         {"type": click.Choice(ON_ERROR)},
         'Treatment of a failed call: stop the audit, or count the error as a report of type "any".',
     ] = "stop",
+    time: Annotated[
+        bool, "Look also at the time and the number of a client's answers, one call at a time."
+    ] = False,
     threads: Annotated[int, "Number of chunks that are counted at the same time, at least 1."] = 1,
     **words: Word,
 ) -> tuple[Mechanism, list[Any] | None, float | None]:
@@ -103,6 +106,7 @@ def target_of(
     named = [name for name, given in sources.items() if given]
     need(len(named) == 1, "give either --mechanism or --client (or --command, or --recordings)")
     source, what = named[0], sources[named[0]]
+    need(not time or client or command, "--time is that of a --client or a --command")
     lists = {"fields": fields, "ignore": ignore}
     kept: Row = {name: text.split(",") for name, text in lists.items() if text}
     wrong = [name for name in kept if mechanism or (name == "fields" and not recordings)]
@@ -128,7 +132,7 @@ def target_of(
     claimed: Row = {"k": k or 0, "report": report, "epsilon": epsilon, "delta": delta}
     if recordings:
         return recorded(what[0], what[1], **claimed, **kept), None, None
-    claimed |= {"values": values if free else None, "on_error": on_error} | kept
+    claimed |= {"values": values if free else None, "on_error": on_error, "time": time} | kept
     made = (
         Client(Program(what, limit, skip_lines), name=what, **claimed)
         if command

@@ -1,8 +1,8 @@
 """The audit of a client as one line of a test."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -41,6 +41,7 @@ def assert_private(
     ignore: Sequence[str] = (),
     skip_lines: int = 0,
     fresh_process: bool = False,
+    time: bool = False,
     reports: int = 10**12,
     seconds: float = 10.0,
     seed: int = 1,
@@ -73,7 +74,7 @@ def assert_private(
     alpha : float
         Largest probability that a client which keeps its claim fails. In a run of pytest it is at
         most the share of the test, see `ldpkit.testing.plugin`.
-    on_error, ignore
+    on_error, ignore, time
         As in `ldpkit.Client`.
     skip_lines : int
         As in `ldpkit.blackbox.clients.Program`.
@@ -110,7 +111,8 @@ def assert_private(
     curve = curves.gdp(mu) if mu is not None else curve
     if curve is not None:
         epsilon, delta = curve.implied
-    claimed: Row = {"epsilon": epsilon, "delta": delta, "on_error": on_error, "ignore": ignore}
+    claimed: Row = {"epsilon": epsilon, "delta": delta, "on_error": on_error, "ignore": ignore,
+                    "time": time}  # fmt: skip
     plain = Client(asked, name=name, k=2, **claimed)
     claimed["values"] = inputs_of(inputs, asked, not command and plain.batched)
     path = f"{getattr(asked, '__module__', '')}:{getattr(asked, '__qualname__', '')}"
@@ -127,11 +129,11 @@ def assert_private(
     ):  # several threads of BLAS would wait for each other on a busy machine
         run = audit.start(seed)
         run.go()
-        explained = time.monotonic()
+        explained = monotonic()
         run.explain(min(SECONDS, max(_EXPLAINED, seconds - run.seconds)))
         result = without_values(run.result) if plugin.hidden else run.result
         pair = _smallest(audit, run.result, seed) if result.violated else []
-        explained = time.monotonic() - explained
+        explained = monotonic() - explained
     found = f", one clear report of {result.one_in:,} would be found"
     text = (
         f"{name}, epsilon = {epsilon:g}: {result.status} after {result.reports:,} reports per"
@@ -148,7 +150,7 @@ def assert_private(
             given = claim | {
                 "command": command, "inputs": pair or [*claimed["values"]], "on_error": on_error,
                 "ignore": ignore, "skip_lines": skip_lines, "fresh_process": fresh_process,
-                "seed": seed, "alpha": alpha,
+                "time": time, "seed": seed, "alpha": alpha,
             }  # fmt: skip
             usual = {"on_error": "stop", "alpha": ALPHA}
             told = [f"{w}={x!r}" for w, x in given.items() if x and x != usual.get(w)]
@@ -161,12 +163,12 @@ def assert_private(
 
 def _smallest(audit: SequentialAudit, result: AuditResult, seed: int) -> list[Any]:
     """Return two inputs, as short as possible, that suffice for the refutation."""
-    inputs, end = audit.inputs, time.monotonic() + _EXPLAINED
+    inputs, end = audit.inputs, monotonic() + _EXPLAINED
     values: Any = audit.mechanism.values
     one = (result.pair or inputs)[0]
     others = sorted((i for i in inputs if i != one), key=lambda i: len(repr(values[i])))
     for other in others:
-        left = end - time.monotonic()
+        left = end - monotonic()
         trials = 4 * len(inputs) * max(result.reports, 100)
         less: Any = {"inputs": None, "pair": (one, other), "trials": trials, "max_time": left}
         if len(inputs) > 2 and left > 0:

@@ -22,6 +22,7 @@ from ...progress import count_begun
 from ...reports import Bits, ReportType, Subset, Value
 from ...types import Array, ArrayLike, Input, Reports, Rng, Row, Word
 from .anything import Anything
+from .arrivals import arrived, timed
 from .process import Process, Program
 
 __all__ = ["Client", "SeparateClient", "identity"]
@@ -74,6 +75,11 @@ class Client(Mechanism):
         report at a time.
     ignore : sequence of str
         Names of fields that do not count, of reports that are dictionaries.
+    time : bool
+        Whether a report of type ``"any"`` also tells how long the call took, and how many answers
+        came, see `ldpkit.blackbox.clients.arrivals`. The client is then called for one report at a
+        time. ``f(values, rng)`` may return several answers, or none. ``f(value)`` may return an
+        iterator, and a program may write several lines.
     """
 
     foreign: ClassVar[bool] = True
@@ -87,10 +93,11 @@ class Client(Mechanism):
     values: Sequence[Input] | None = None
     on_error: str = "stop"
     ignore: Sequence[str] = ()
+    time: Annotated[bool, checks.flag] = False
 
     def __post_init__(self) -> None:
         checks.one_of("on_error", self.on_error, ON_ERROR if self.report == "any" else ON_ERROR[:1])
-        if self.values is not None or self.ignore:
+        if self.values is not None or self.ignore or self.time:
             checks.one_of("report", self.report, ["any"])
         if self.values is not None:
             lists = list, tuple, range, np.ndarray
@@ -160,6 +167,7 @@ class Client(Mechanism):
         given = {"k": self.k, "epsilon": self.epsilon, "delta": self.delta, "report": self.report}
         given |= {} if self.on_error == ON_ERROR[0] else {"on_error": self.on_error}
         given |= {"ignore": [*self.ignore]} if self.ignore else {}
+        given |= {"time": True} if self.time else {}
         return given if self.values is None else given | {"values": [*map(repr, self.values)]}
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
@@ -178,11 +186,12 @@ class Client(Mechanism):
         if self.values is not None:  # each call gets copies, which the client may change
             inputs = [copy.deepcopy(self.values[v]) for v in values]
         try:
-            reports = (
-                self.function(inputs, rng)
-                if self.batched
-                else [self._single_report(value) for value in inputs]
-            )
+            if self.time:
+                reports = [self._timed(inputs[i : i + 1], rng) for i in range(len(inputs))]
+            elif self.batched:
+                reports = self.function(inputs, rng)
+            else:
+                reports = [self._single_report(value) for value in inputs]
         except NoClientError:
             raise
         except (Exception, SystemExit) as error:
@@ -234,6 +243,19 @@ class Client(Mechanism):
         count_begun()
         # read before the next call, which may use the same memory
         return self._checked_reports([report])[0] if self.report == "any" else report
+
+    def _timed(self, one: Any, rng: Rng) -> Any:
+        """Return the answers for the value of `one` user, with their time."""
+        late, function = 0, self.function
+        if isinstance(function, Program):
+            answers = function.lines(one[0])
+            seconds, late = function.seconds, function.late
+        else:
+            given = (one, rng) if self.batched else (one[0],)
+            answers, seconds = timed(functools.partial(function, *given), self.batched)
+        count_begun()
+        none = isinstance(answers, list) and not answers
+        return arrived([] if none else [*self._checked_reports(answers)], seconds, late)
 
     def _reports_or_errors(self, values: Array, rng: Rng) -> Array:
         """Return one report for each value, or a dictionary about the error."""

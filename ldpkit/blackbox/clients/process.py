@@ -167,6 +167,7 @@ def _answer(called: str, pipe: Connection, client: Callable[[], object]) -> None
 
 _TAIL = 400  # characters of standard error in a message
 _ENDING = 1.0  # seconds in which a process ends that has closed its standard output
+_AGAIN = 0.01  # seconds at most in which a program may write more lines
 _LONGEST = 2**24  # largest number of bytes of a report
 
 
@@ -189,6 +190,10 @@ class Program:
     ----------
     starts : int
         How often the program was started.
+    seconds : float
+        From the end of the last question to the end of the first answer.
+    late : int
+        Number of the `lines` that had come before the question.
     """
 
     def __init__(
@@ -198,7 +203,7 @@ class Program:
         checks.need(words, f"command must name a program, got {command!r}")
         self.words, self.limit = words, checks.real("limit", limit, 0, closed="()")
         self.skip_lines = checks.integer("skip_lines", skip_lines, 0)
-        self.starts = 0
+        self.starts, self.seconds, self.late = 0, 0.0, 0
         # a process, its standard error, and both ends of its standard input
         self._running: tuple[Any, IO[bytes], int, int] | None = None
 
@@ -225,30 +230,44 @@ class Program:
             also if it writes something else than one line of JSON. The message includes the end of
             the program's standard error.
         """
+        return self.lines(value, twice, False)[0]
+
+    def lines(self, value: Any, twice: bool = True, several: bool = True) -> list[Line]:
+        """Return the lines that the program writes for one value, each as `line` does.
+
+        A program that may write `several` has as long again for the others as for the first one,
+        but 10 ms at most. Those that come later are the first lines of the next call.
+        """
         line, until = json.dumps(value), time.monotonic() + self.limit
         started = self._running is None
-        answer, unread = self._ask(line, until)
+        early, answer, unread = self._ask(line, until, several)
         if unread and not started:  # it ended after the report before, and nobody has seen the line
-            started, (answer, _) = True, self._ask(line, until)
+            started, (_, answer, _) = True, self._ask(line, until, several)
         skipped = self.skip_lines * started
-        text, *more = answer.split(b"\n", skipped + 1)[skipped:] or [b""]
-        if not text and self._running is None:
+        own, *more = answer.split(b"\n")[skipped:] or [b""]
+        if not own and self._running is None:
             self._fail(line, "ended without a report")
-        try:
-            line_read = text.decode("utf-8-sig")
-            report = Line(line_read, parsed(line_read, twice))
-        except ValueError as error:
-            if started and isinstance(error, json.JSONDecodeError):  # it may be a banner
+        before, more = early.splitlines(), [*filter(None, more)]
+        self.late, found = len(before), []
+        for text in [*before, own, *more * several]:
+            try:
+                line_read = text.decode("utf-8-sig")
+                found.append(Line(line_read, parsed(line_read, twice)))
+            except ValueError as error:
+                if started and isinstance(error, json.JSONDecodeError):  # it may be a banner
+                    self._fail(
+                        line,
+                        f"wrote a first line on standard output{self._skipped} that is no report,"
+                        f" {text[:80]!r} ({error})",
+                        f"; --skip-lines {self.skip_lines + 1} (in Python skip_lines) skips a"
+                        " banner",
+                    )
                 self._fail(
-                    line,
-                    f"wrote a first line on standard output{self._skipped} that is no report,"
-                    f" {text[:80]!r} ({error})",
-                    f"; --skip-lines {self.skip_lines + 1} (in Python skip_lines) skips a banner",
+                    line, f"must write one report a line as JSON, got {text[:80]!r} ({error})"
                 )
-            self._fail(line, f"must write one report a line as JSON, got {text[:80]!r} ({error})")
-        if any(more):
+        if more and not several:
             self._fail(line, f"wrote more than one line for one input: {more[0][:80]!r} follows")
-        return report
+        return found
 
     def afresh(self) -> "Program":
         """Return the same program, which is not started yet."""
@@ -273,39 +292,50 @@ class Program:
         self._running, self.starts = (started, errors, reading, writing), self.starts + 1
         return self._running
 
-    def _ask(self, line: str, until: float) -> tuple[bytes, bool]:
-        """Return the program's answer to one line, and whether it ended before it read the line."""
+    def _ask(self, line: str, until: float, several: bool) -> tuple[bytes, bytes, bool]:
+        """Return what came before the question, the program's answer to one line, and whether it
+        ended before it read the line."""
         started = self._running is None
         process, _, reading, writing = self._running or self._start()
-        answer, data = b"", f"{line}\n".encode()
-        if not started and select.select([process.stdout], [], [], 0)[0]:
-            early = os.read(process.stdout.fileno(), 2**16)
-            if early:
+        output = process.stdout.fileno()
+        early, answer, data = b"", b"", f"{line}\n".encode()
+        if not started and select.select([output], [], [], 0)[0]:
+            early = os.read(output, 2**16)
+            if early and not several:
                 self._fail(line, f"wrote another line after its last report, {early[:80]!r}")
-            self._end()
-            return b"", True
+            if not early:
+                self._end()
+                return b"", b"", True
         while data:
             left = max(0.0, until - time.monotonic())
             if not select.select([], [writing], [], left)[1]:
                 self._fail(line, f"did not read its input within {self.limit:g} seconds")
             data = data[os.write(writing, data) :]
-        while answer.count(b"\n") <= self.skip_lines * started:
+        begun, unread = time.perf_counter(), False
+        while self._running and answer.count(b"\n") <= self.skip_lines * started:
             left = max(0.0, until - time.monotonic())
-            if not select.select([process.stdout], [], [], left)[0]:
+            if not select.select([output], [], [], left)[0]:
                 self._fail(
                     line,
                     f"did not report within {self.limit:g} seconds",
                     "; it must flush its output after every report",
                 )
-            part = os.read(process.stdout.fileno(), 2**16)
+            part = os.read(output, 2**16)
+            self.seconds = time.perf_counter() - begun
             answer += part
             if not part:  # the last line may lack its newline
                 unread = not answer and bool(select.select([reading], [], [], 0)[0])
                 self._end()
-                return answer, unread
             if len(answer) > _LONGEST:
                 self._fail(line, f"wrote a report of more than {_LONGEST:,} bytes")
-        return answer, False
+        while several and self._running:
+            if not select.select([output], [], [], min(self.seconds, _AGAIN))[0]:
+                break
+            part = os.read(output, 2**16)
+            answer += part
+            if not part:
+                self._end()
+        return early, answer, unread
 
     def _end(self) -> None:
         """End a process that has closed its standard output, perhaps because it has ended."""

@@ -100,7 +100,8 @@ class Run:
         )
         if self.live and not self.sampled:
             makeable(mechanism)
-        batched = not isinstance(mechanism, Client) or mechanism.batched
+        self.timed = isinstance(mechanism, Client) and mechanism.time
+        batched = not isinstance(mechanism, Client) or (mechanism.batched and not self.timed)
         self.repeats = batched if self.live else mechanism.repeats  # reports, from the same seed
         self.ahead = batched and self.live and not exact  # many inputs at a time
         self.program = isinstance(getattr(mechanism, "function", None), Program)

@@ -12,20 +12,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...auditors.result import CLEAR, LEAST, in_the_clear, too_few
+from ..clients.anything import Line
+from ..clients.arrivals import ARRIVAL
 from .bettor import EVENTS
-from .experts import MOST, SIZES, SMALLER
+from .experts import MOST, SIZES, SMALLER, gains
+from .table import EDGES
 
 if TYPE_CHECKING:
     from .loop import Run
 
-__all__ = ["clear", "one_in", "unseen", "weak"]
+__all__ = ["clear", "hidden", "one_in", "unseen", "weak"]
 
 SPENT = 7.0
 """Nats that are lost before bets are on the right event: nine of ten planted leaks lose less."""
+TIME = "time of reports, "
 UNSEEN = (
-    "three or more entries together, time of reports, encrypted or compressed content, what a"
+    f"three or more entries together, {TIME}encrypted or compressed content, what a"
     " generator of known state gives away, and inputs more than one report ago"
 )
+_DELAYS = 256  # delays that may be told
 _ROUGHLY = 1.05  # numbers of reports are found up to this factor
 
 
@@ -39,11 +44,16 @@ def _wins(run: "Run", reports: float, hits: float, spent: float = SPENT) -> bool
     averaged = 1 if bettor.wealth.product or run.live else k
     stakes = MOST / grown / SMALLER ** np.arange(SIZES)
     won = hits * np.log1p(stakes / averaged) - k * reports * np.log1p(stakes * delta / k)
+    return bool(won.max() >= _needed(run, spent))
+
+
+def _needed(run: "Run", spent: float) -> float:
+    """Return the nats that the bets on one event must win, see `_wins`."""
+    bettor = run.main
     needed = bettor.wealth.goal - float(bettor.wealth.prior[:-1].min())
     if run.audit.learning:
-        tokens = max(bettor.table.used, 2)
-        needed += spent + EVENTS[0][1] * math.log(tokens)
-    return bool(won.max() >= needed)
+        needed += spent + EVENTS[0][1] * math.log(max(bettor.table.used, 2))
+    return needed
 
 
 def _refutes(run: "Run", reports: float, one_in: float) -> bool:
@@ -80,13 +90,56 @@ def clear(run: "Run") -> bool:
     return claim == math.inf or _wins(run, reports, in_the_clear(max(reports, 1)))
 
 
+def hidden(run: "Run") -> float:
+    """Return the delay that the noise of the arrival times hides, in seconds.
+
+    A client that answers one input later by more would have been refuted with probability .9. The
+    delay is infinite if times were not looked at, or if any delay could have been missed.
+
+    Notes
+    -----
+    The times T that were seen are those of the other inputs, and T + d those of the late one. All
+    of them are cut into intervals, as many as the audit makes, that have equally many. The promise
+    of the bets on the intervals must reach what a bet must win in `one_in`. The smallest d of a
+    grid is taken for which it does.
+    """
+    bettor, reports, k = run.main, int(run.asked.min()), run.cycle
+    values = [x.value if isinstance(x, Line) else x for x in bettor.memory if x is not None]
+    times = np.array([x[ARRIVAL] for x in values if run.timed and ARRIVAL in x])
+    if not times.size:
+        return math.inf
+    claims, lines, parts = bettor.wealth.claims, bettor.wealth.lines, EDGES + 1
+
+    def found(delay: float) -> bool:
+        late, counts = times + delay, np.empty((parts, k), np.float32)
+        every = np.append(np.tile(times, k - 1), late)
+        edges = np.quantile(every, np.arange(1, parts) / parts)
+        for column, own in ((slice(1, None), times), (slice(1), late)):
+            bins = np.searchsorted(edges, own, side="right")
+            counts[:, column] = np.bincount(bins, minlength=parts)[:, None] / times.size * reports
+        promised, _ = gains(
+            np.full(parts, -1, np.int32), counts, np.full(k, float(reports)),
+            claims.grown[lines], claims.delta[lines], claims.ordered,
+        )  # fmt: skip
+        return bool(promised.sum() >= _needed(run, SPENT))
+
+    delays = np.append(np.ptp(times) * np.geomspace(1e-6, 1, _DELAYS), math.inf)
+    return float(delays[bisect.bisect_left(delays[:-1], True, key=found)])
+
+
 def unseen(run: "Run") -> str:
     """Return sentences about what the audit would have found, and what it did not look at."""
     often = one_in(run)
     if not often:
         return ""
-    lost = int(run.main.table.state[1])
+    lost, delay = int(run.main.table.state[1]), hidden(run)
     more = [f"{lost:,} things of the reports found no room and were not counted."] * (lost > 0)
+    if delay < math.inf:
+        more.append(
+            f"A client that answers one input more than {1000 * delay:.2g} ms later would have been"
+            " refuted with probability 0.9. The noise of this machine hides shorter delays."
+        )
+    unseen = UNSEEN if run.live else UNSEEN_PAIRED
     return " ".join(
         [
             f"A client that sends its input in the clear in one report of {often:,} would have been"
@@ -94,7 +147,7 @@ def unseen(run: "Run") -> str:
             " together, in a relation of consecutive reports, in the characters of a text, or by a"
             " failed call.",
             *more,
-            f"Not looked at: {UNSEEN if run.live else UNSEEN_PAIRED}.",
+            f"Not looked at: {unseen.replace(TIME, '' if run.timed else TIME)}.",
         ]
     )
 

@@ -1,0 +1,1 @@
+"""Audits of anybody's client: a function, a program, a process or recordings of reports."""

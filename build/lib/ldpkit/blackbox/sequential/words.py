@@ -1,0 +1,92 @@
+"""Events of a bettor in words, with their counts."""
+
+import math
+
+import numpy as np
+
+from .bettor import EVENTS, Bettor
+from .columns import read
+from .events import Entry
+from .table import ABSENT, BIT, DIFFER, EDGE, FIELDS, PAIR, PATH, VALUE, XOR
+
+__all__ = ["leader", "spoken"]
+
+CLEARLY = 3.0
+"""An event is named if its rates with two inputs differ by so many standard errors."""
+_SEARCHED = 64  # last reports in which the places of an event are looked for
+
+
+def leader(bettor: Bettor) -> tuple[int, int] | None:
+    """Return row and type of the single event that has won most, if its counts separate inputs."""
+    won = bettor.wealth.each[bettor.d :][: len(EVENTS)] if bettor.learns else np.zeros(0)
+    for e in np.argsort(-won, kind="stable").tolist():
+        key, kind = bettor.leaders[e].tolist()
+        rows = np.flatnonzero(bettor.table.part("keys") == np.uint64(key))
+        if key and rows.size:
+            (tp, fp, first, second), _ = counted(bettor, int(rows[0]), kind)
+            rate = (tp + fp) / (first + second)
+            error = math.sqrt(max(rate * (1 - rate), 1e-12) * (1 / first + 1 / second))
+            if tp / first - fp / second > CLEARLY * error:
+                return int(rows[0]), kind
+    return None
+
+
+def counted(bettor: Bettor, row: int, kind: int) -> tuple[list[int], int]:
+    """Return how often an event showed with its input and with all others, the reports of each,
+    and this input."""
+    table = bettor.table
+    counts, parent = table.rows.counts + table.rows.now, int(table.rows.parents[row])
+    totals = table.totals.sum(axis=0)
+    hits = counts[row]
+    if kind >= ABSENT:
+        hits = (counts[parent] if parent >= 0 else totals) - hits
+    i = int(np.argmax(hits / np.maximum(totals, 1)))
+    first, second = int(totals[i]), int(totals.sum() - totals[i])
+    return [int(hits[i]), int(hits.sum() - hits[i]), max(first, 1), max(second, 1)], i
+
+
+def spoken(bettor: Bettor, row: int, kind: int) -> Entry:
+    """Return an event in words, which another audit can declare."""
+    table, plain = bettor.table, kind % ABSENT
+    rows = table.rows
+    left, right = rows.left[row], rows.right[row]
+    own = {PAIR: [left, right], FIELDS: [left, right, rows.keys[row]]}.get(plain, [left])
+    names, events = _names(bettor, row, int(rows.parents[row]))
+    value, absent = 0.0, kind >= ABSENT
+    place = names.get(int(left), "a place of the report")
+    if plain == VALUE:
+        known = events.get(int(left), "")
+        words = known or f"{place} has one of its values"
+        words = words.replace(" is ", " is not ", 1) if absent else words
+    elif plain == PATH:
+        words = f"{place} is {'missing' if absent else 'sent'}"
+    elif plain == BIT:
+        value = float(right)
+        digit = "the sign" if value == 64 else f"binary digit {value:.0f}"
+        words = f"{digit} of {place} is {int(not absent)}"
+    elif plain == EDGE:
+        value = float(right.view(float))
+        words = f"{place} {'<' if absent else '>='} {value:.6g}"
+    elif plain in (DIFFER, XOR):
+        how = "the difference of" if plain == DIFFER else "the exclusive or of"
+        last = "the report before" if right == 0 else f"the last report of input {int(right) - 1}"
+        words = f"{how} {place} and that of {last} is {'not ' * absent}a certain one"
+    elif plain == FIELDS:
+        words = f"the exclusive or of {place} and {names.get(int(right), 'another place')}"
+        words += f" is {'not ' * absent}a certain one"
+    else:
+        both = [events.get(int(key), "a place has one of its values") for key in own]
+        words = f"{'not ' * absent}{both[0]} and {both[1]}"
+    return Entry(words, kind, tuple(int(key) for key in own), value)
+
+
+def _names(bettor: Bettor, row: int, parent: int) -> tuple[dict[int, str], dict[int, str]]:
+    """Return the names of places and values in a report that shows an event, or its parent."""
+    ends = np.append(0, bettor.stops)
+    for wanted in (row, parent):
+        at = np.flatnonzero(bettor.buffer == wanted)[-_SEARCHED:][::-1]
+        for i in (np.searchsorted(ends, at, side="right") - 1).tolist():
+            if bettor.memory[i] is not None:
+                found = read([bettor.memory[i]], named=True)
+                return found.names, found.events
+    return {}, {}
