@@ -137,7 +137,7 @@ def unseen(run: "Run") -> str:
     if delay < math.inf:
         more.append(
             f"A client that answers one input more than {1000 * delay:.2g} ms later would have been"
-            " refuted with probability 0.9. The noise of this machine hides shorter delays."
+            " refuted with probability 0.9. The noise of this machine may hide shorter delays."
         )
     unseen = UNSEEN if run.live else UNSEEN_PAIRED
     return " ".join(
