@@ -11,13 +11,24 @@ import shutil
 import stat
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 from . import digests
 
-__all__ = ["CACHE", "folder", "interpreted", "kernel", "substitute", "waiting"]
+__all__ = [
+    "CACHE",
+    "PATIENCE",
+    "clock",
+    "deferred",
+    "folder",
+    "interpreted",
+    "kernel",
+    "substitute",
+    "waiting",
+]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
@@ -26,6 +37,9 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
 """The user's folder for files that can be made again."""
 waiting: list[Callable[[], object]] = []
 """Called once each, before a kernel is compiled because no machine code of it was kept."""
+PATIENCE = 0.5
+"""Seconds for which a process interprets a `deferred` kernel before it compiles it. All those of a
+sequential audit take 20 s to compile, and most of them run for less in an audit that ends soon."""
 _KEPT = 16  # folders of machine code that are kept
 
 
@@ -113,6 +127,9 @@ def _folder(wanted: Path) -> Path | None:
     return None
 
 
+_within = threading.local()  # whether the thread interprets a kernel
+
+
 class _Lazy:
     """A kernel that is compiled at its first use, so that a program without kernels does not wait
     for numba.
@@ -123,12 +140,31 @@ class _Lazy:
 
     _compiled: Any
 
-    def __init__(self, function: Callable[..., object], inline: Literal["never", "always"]) -> None:
+    def __init__(
+        self, function: Callable[..., object], inline: Literal["never", "always"], deferred: bool
+    ) -> None:
         functools.update_wrapper(self, function)
-        self._inline = inline
+        self._inline, self._deferred, self._spent = inline, deferred, 0.0
 
     def __call__(self, *arguments: object) -> object:
+        if self._deferred:
+            if getattr(_within, "kernel", False):
+                return self.__wrapped__(*arguments)
+            new = self._spent == 0 and _available() and not self._kept()
+            self._deferred = new or 0 < self._spent < PATIENCE
+            if self._deferred:
+                _within.kernel, begun = True, time.perf_counter()
+                try:
+                    return interpreted(self.__wrapped__)(*arguments)
+                finally:
+                    _within.kernel = False
+                    self._spent += time.perf_counter() - begun
         return self._compiled(*arguments)
+
+    def _kept(self) -> bool:
+        """Return whether machine code of the kernel is kept."""
+        stem, own = Path(self.__wrapped__.__code__.co_filename).stem, folder()
+        return own is not None and any(own.glob(f"*/{stem}.{self.__qualname__}-*.nbi"))
 
     def __getattr__(self, name: str) -> Any:
         if name != "_compiled":
@@ -145,7 +181,7 @@ class _Lazy:
         return self.__qualname__  # other processes import it from its module
 
 
-_importing, _numba = threading.RLock(), cast(Any, None)
+_importing, _numba, _timer = threading.RLock(), cast(Any, None), cast(Any, None)
 
 
 @functools.cache
@@ -156,13 +192,23 @@ def _available() -> bool:
 
 def _imported() -> Any:
     """Return numba, which is imported at the first call."""
-    global _numba
+    global _numba, _timer
     if _numba is None:
         with _importing:
             import numba.core.compiler_lock
+            import numba.core.event
 
+            events: Any = numba.core.event  # has no types
+            _timer = events.TimingListener()
+            events.register("numba:compile", _timer)
             _numba = numba
     return _numba
+
+
+def clock() -> float:
+    """Return the seconds of a clock that stands still while numba compiles."""
+    compiled = _timer.duration if _timer is not None and _timer.done else 0.0
+    return time.perf_counter() - compiled
 
 
 def _hold() -> None:
@@ -203,7 +249,9 @@ def _compile(function: Callable[..., object], inline: str) -> Any:
     return made
 
 
-def kernel(function: Kernel, inline: Literal["never", "always"] = "never") -> Kernel:
+def kernel(
+    function: Kernel, inline: Literal["never", "always"] = "never", deferred: bool = False
+) -> Kernel:
     """Compile a plain function of numbers and arrays at its first call; threads can run it in
     parallel.
 
@@ -211,8 +259,14 @@ def kernel(function: Kernel, inline: Literal["never", "always"] = "never") -> Ke
     belongs to one version of the source, because numba does not notice that another file was
     edited. Stored code is checked when it is read. If it is damaged or of another user, it is
     compiled again. A disk that cannot be written is not an error.
+
+    A `deferred` kernel of which no machine code is kept is interpreted until that has cost
+    `PATIENCE` seconds. It gives the same to the last bit.
     """
-    return cast(Kernel, _Lazy(function, inline))
+    return cast(Kernel, _Lazy(function, inline, deferred))
+
+
+deferred = functools.partial(kernel, deferred=True)
 
 
 @functools.cache

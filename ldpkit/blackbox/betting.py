@@ -30,7 +30,7 @@ import numpy as np
 import scipy
 
 from .. import checks
-from ..jit import kernel
+from ..jit import deferred
 from ..stats import Delta
 from ..types import Array, Numbers, Rates
 
@@ -253,7 +253,7 @@ def soft(
     return first, second
 
 
-@kernel
+@deferred
 def soft_factor(c: float, mu: float, grown: float, delta: float, second: bool) -> float:
     """Factor of one report of the first input, or of the `second`, with likelihood `c` and balance
     `mu`; see `soft`."""

@@ -8,13 +8,13 @@ refutation is part of the search. If nothing ends it, no cause is named.
 import copy
 import functools
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...jit import clock
 from ...mechanisms.base import ClientError
 from ...types import Array, Rng, Row
 from ..clients import Client
@@ -63,7 +63,7 @@ def found(run: "Run", seconds: float) -> Cause:
     seconds : float
         The search ends after so much time.
     """
-    search = _Search(run, time.monotonic() + seconds)
+    search = _Search(run, clock() + seconds)
     try:
         sentence = search.sentence()
     except (_Late, ClientError):
@@ -179,7 +179,7 @@ class _Search:
             seed,
         )  # fmt: skip
         for _ in run.pieces():
-            if time.monotonic() > self.until and not run.refuted:
+            if clock() > self.until and not run.refuted:
                 raise _Late
         if change is _same:
             self.same.append(repeated(run.main))
@@ -189,7 +189,7 @@ class _Search:
         self, change: Change, fresh: bool, retry: bool, values: Array, rng: Rng
     ) -> list[Any]:
         """Return changed reports about inputs, which are named by their positions."""
-        if time.monotonic() > self.until:
+        if clock() > self.until:
             raise _Late
         mechanism, inputs = self.run.mechanism, self.run.audit.inputs
         users = np.stack([mechanism.inputs(x, len(values)) for x in inputs])

@@ -27,7 +27,7 @@ import math
 import numpy as np
 from scipy.special import expit, xlogy
 
-from ...jit import kernel
+from ...jit import deferred
 from ...types import Array
 from .table import EDGE, VALUE
 
@@ -69,7 +69,7 @@ def faces(inputs: int) -> int:
     return inputs * (inputs - 1) if inputs <= PAIRS else inputs
 
 
-@kernel
+@deferred
 def _promise(
     n: Array, grown: float, delta: float, total: float, caution: float, ordered: bool, who: Array
 ) -> tuple[float, int]:
@@ -116,7 +116,7 @@ def _promise(
     return best, many
 
 
-@kernel
+@deferred
 def gains(
     parents: Array, counts: Array, totals: Array, grown: Array, delta: Array, ordered: bool
 ) -> tuple[Array, Array]:
@@ -147,7 +147,7 @@ def gains(
     return yes, no
 
 
-@kernel
+@deferred
 def stakes(
     hist: Array, grown: Array, delta: Array, caution: float, ordered: bool, out: Array
 ) -> None:
@@ -252,7 +252,7 @@ def stakes(
                         out[b, x, c] = math.log(a) - divisor
 
 
-@kernel
+@deferred
 def cells_of(
     rows: Array, ends: Array, places: Array, weights: Array, bias: Array, ways: Array,
     gaps: Array, out: Array,
@@ -292,7 +292,7 @@ def cells_of(
             out[report, e] = face * many + b
 
 
-@kernel
+@deferred
 def placed(
     order: Array, kinds: Array, parents: Array, counts: Array, least: float,
     weights: Array,

@@ -3,12 +3,9 @@
 Read `Run._piece` and the methods after it, which are one round from its coin to what is learned.
 """
 
-import functools
 import itertools
 import math
-import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +13,12 @@ import numpy as np
 from ... import checks
 from ...auditors.base import makeable
 from ...auditors.result import AuditResult, Row, finite
+from ...jit import clock
 from ...progress import Progress
 from ...reports.base import picked
 from ...rng import generator
 from ...stats import down
-from ...types import Array, Reports, Rng
+from ...types import Array, Reports
 from ..clients import Client, Program
 from ..clients.anything import Line, rows
 from ..clients.client import identity
@@ -29,7 +27,7 @@ from ..clients.seeds import Seed, known_seed
 from .bettor import Bettor
 from .causes import Cause, found
 from .columns import read
-from .events import Accepted, Declared, Event, Source, happened
+from .events import Accepted, Event, Source, happened
 from .pristine import Pristine
 from .result import leading, result
 from .sentence import clear
@@ -51,7 +49,6 @@ OFTEN, RARELY = 4096, 8
 """So many first rounds are bet on for the input before, and one of so many later."""
 IDLE = 2
 """Symbol of a report on which a declared event is not bet."""
-_TRIED = 400  # rounds of the short audit that compiles
 
 
 class Run:
@@ -238,9 +235,7 @@ class Run:
 
     def pieces(self, trials: int | None = None) -> Iterator[int]:
         """Bet until the audit stops, as `go` does; yield the number of rounds after each piece."""
-        if self.audit.max_time is not None:
-            _compile(self.audit)
-        audit, begun = self.audit, time.perf_counter()
+        audit, begun = self.audit, clock()
         trials = audit.trials if trials is None else trials
         watched, before = not self.refuted, self.seconds
         restarted = self.restarts - getattr(self.mechanism, "restarts", 0)
@@ -258,7 +253,7 @@ class Run:
         with Progress(budget * self.size, "reports", name, start=start) as progress:
             while not self.stopped:
                 used = self._piece(budget - self.rounds, watched)
-                self.seconds = before + time.perf_counter() - begun
+                self.seconds = before + clock() - begun
                 self.restarts = restarted + getattr(self.mechanism, "restarts", 0)
                 if not used:
                     self.stopped = recordings.ending if recordings else "no more reports"
@@ -266,7 +261,7 @@ class Run:
                 progress.say(self.summary())  # an interrupt may print it at any moment
                 progress.add(used * self.size)
                 yield self.rounds
-                spent = time.perf_counter() - begun
+                spent = clock() - begun
                 late = spent >= limit and (spent >= 2 * limit or clear(self))
                 self.stopped = self._why(budget, watched) or ("time is up" if late else "")
 
@@ -330,9 +325,9 @@ class Run:
         chosen = generator(self.seed, *self._name, "coins", start).integers(0, len(inputs), n)
         if self.sampled:
             return chosen[:, None], None
-        begun, values = time.perf_counter(), np.stack([self.mechanism.inputs(x, n) for x in inputs])
+        begun, values = clock(), np.stack([self.mechanism.inputs(x, n) for x in inputs])
         reports = self.mechanism.perturb(values[chosen, np.arange(n)], rng)
-        self._speed = n / max(time.perf_counter() - begun, 1e-6)
+        self._speed = n / max(clock() - begun, 1e-6)
         return chosen[:, None], reports
 
     def _observe(self, chosen: Array, reports: Any, rng: np.random.Generator) -> Array:
@@ -443,43 +438,6 @@ class Run:
             and -1 <= self.before < self.asked.size,
             "state must hold a run, got numbers that are out of range",
         )
-
-
-# --- to compile before the clock starts -----------------------------------------------------------
-
-
-def _compile(audit: Any) -> None:
-    """Compile the kernels of an audit by a short audit like it, so that they cost it no time.
-
-    A client is asked for no report that does not count. Therefore made-up reports stand for it.
-    """
-    mechanism, attack, inputs = audit.mechanism, audit.attack, audit.inputs
-    if isinstance(mechanism, Client | Source):
-        k, report = getattr(mechanism, "k", len(inputs)), getattr(mechanism, "report", "any")
-        mechanism = Client(functools.partial(_made_up, report, k), k, report, 1.0)
-        attack = [_HALF if isinstance(a, Event) else a for a in attack]
-        inputs = range(len(inputs))
-    limits: Any = {"within": None, "max_time": None, "explain": 0.0}
-    run = Run(
-        replace(audit, mechanism=mechanism, attack=attack, pair=None, inputs=inputs, **limits)
-    )
-    while run.rounds < _TRIED:
-        run._piece(_TRIED - run.rounds, False)
-    result(run)
-
-
-_HALF = Declared(lambda reports: np.arange(len(reports)) % 2 == 0, "every second report")
-
-
-def _made_up(report: str, k: int, values: Array, rng: Rng) -> Any:
-    """Return reports that show the value every other time, so that all kinds of bets are made."""
-    n = len(values)
-    shown = np.where(rng.random(n) < 0.5, values, rng.integers(k, size=n))
-    if report == "any":  # entries of all types
-        words = "a 1", 1, [1, 0, 0.5], [0, 1, 1], {"b": None}
-        return [[int(value), *words, *rng.random(3)] for value in shown]
-    bits = shown[:, None] == np.arange(k)
-    return {"value": shown, "bits": bits, "subset": shown[:, None]}[report]
 
 
 def _values(reports: Reports) -> Reports:

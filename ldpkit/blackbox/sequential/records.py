@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...jit import kernel
+from ...jit import deferred
 from ...types import Array
 
 __all__ = [
@@ -49,7 +49,7 @@ WHOLE = (
 
 
 # --- hashes ---------------------------------------------------------------------------------------
-@kernel
+@deferred
 def mix(state: Any, token: Any) -> Any:
     """Return the next hash of a chain, by the last step of splitmix64."""
     z = (state ^ (token * _GOLD)) + _GOLD
@@ -58,7 +58,7 @@ def mix(state: Any, token: Any) -> Any:
     return z ^ (z >> _S31)
 
 
-@kernel
+@deferred
 def mix_all(states: Array, tokens: Array) -> Array:
     """Return the next hash of several chains."""
     out = np.empty(states.size, np.uint64)
@@ -67,7 +67,7 @@ def mix_all(states: Array, tokens: Array) -> Array:
     return out
 
 
-@kernel
+@deferred
 def chained(values: Array, ends: Array) -> Array:
     """Return the hash of each of several sequences, which are concatenated and end at `ends`."""
     out, start = np.empty(ends.size, np.uint64), 0
@@ -147,14 +147,14 @@ def alone(of: Array, paths: Array) -> Places:
     return Places(of, paths, np.full(of.size, NONE))
 
 
-@kernel
+@deferred
 def sum_by_report(rows: Array, keys: Array, whole: Array) -> None:
     """Add hashes to those of the reports of which they are a part."""
     for i in range(rows.size):  # several times as fast as `numpy.add.at`
         whole[rows[i]] += keys[i]
 
 
-@kernel
+@deferred
 def parts_of_reals(reals: Array, values: Array, words: Array, few: Array) -> tuple[Array, ...]:
     """Return magnitudes and last digits of real numbers, and which numbers are short.
 
@@ -180,7 +180,7 @@ def parts_of_reals(reals: Array, values: Array, words: Array, few: Array) -> tup
     return at[:n], marks[:n], found[:n], short
 
 
-@kernel
+@deferred
 def listed(x: Array, ends: Array, sizes: Array, lists: Array) -> Array:
     """Return the seven numbers of `WHOLE` for some lists, float array (7, lists)."""
     out = np.zeros((7, lists.size))

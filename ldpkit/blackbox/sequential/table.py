@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ... import checks
-from ...jit import kernel
+from ...jit import deferred
 from ...types import Array
 from .records import ODD, REAL, Records, mix, mix_all
 
@@ -51,7 +51,7 @@ Rows = namedtuple("Rows", "index keys parents kinds left right stamps counts now
 Columns = namedtuple("Columns", "index keys seen held edges edged due last known")
 
 
-@kernel
+@deferred
 def _order(rows: Array, n: int) -> tuple[Array, Array]:
     """Return the records in the order of their reports, and the end of each report."""
     ends = np.zeros(n + 1, np.int64)
@@ -66,7 +66,7 @@ def _order(rows: Array, n: int) -> tuple[Array, Array]:
     return out, ends
 
 
-@kernel
+@deferred
 def _take(
     start: int, numbers: Any, categories: Any, sides: Array, size: int,
     rows: Any, columns: Any, doors: Array, state: Array,
@@ -245,7 +245,8 @@ def _take(
                     state[0] += 1
                     rows.index[at] = s + 1
                     rows.keys[s], rows.parents[s], rows.kinds[s] = key, up, kinds[a]
-                    rows.left[s], rows.right[s], rows.stamps[s] = left[a], right[a], -1
+                    rows.left[s], rows.stamps[s] = left[a], -1
+                    rows.right[s] = right[a] if kinds[a] >= BIT else np.uint64(0)
                     if 0 <= earlier < k:
                         rows.now[s, earlier] += 1
                 found[a] = s
@@ -275,7 +276,7 @@ def _take(
     return n, out[:used], ends
 
 
-@kernel
+@deferred
 def _cut(columns: Any, used: int) -> None:
     """Choose thresholds for the columns that are due, at quantiles of their kept values."""
     for q in range(used):
@@ -296,7 +297,7 @@ def _cut(columns: Any, used: int) -> None:
         columns.edged[q], columns.due[q] = k, NEVER
 
 
-@kernel
+@deferred
 def _commit(rows: Array, ends: Array, sides: Array, now: Array) -> None:
     """Count the tokens of reports."""
     for r in range(sides.size):
@@ -304,7 +305,7 @@ def _commit(rows: Array, ends: Array, sides: Array, now: Array) -> None:
             now[rows[a], sides[r]] += 1
 
 
-@kernel
+@deferred
 def _indexed(keys: Array, n: int, index: Array, fold: bool) -> None:
     """Enter keys into an empty index."""
     mask = np.uint64(index.size - 1)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...jit import kernel
+from ...jit import deferred
 from ...types import Array
 from ..curve import Curve, approx, gdp
 from .experts import CELLS, stakes
@@ -108,7 +108,7 @@ def _mirrored(curve: Curve) -> bool:
     return bool(np.allclose(again.F(q), curve.F(q), atol=1e-9))
 
 
-@kernel
+@deferred
 def play(
     cells: Array, sides: Array, size: int, product: bool, logs: Array, wealth: Array, goal: float
 ) -> tuple[int, float]:
@@ -129,13 +129,13 @@ def play(
                 else:
                     mean = 0.0
                     for i in range(first, first + size):
-                        mean += np.exp(logs[e, cells[i, e], sides[i], c]) / size
-                    wealth[e, c] += np.log(mean)
+                        mean += math.exp(logs[e, cells[i, e], sides[i], c]) / size
+                    wealth[e, c] += math.log(mean)
         top, total = wealth.max(), 0.0
         for e in range(experts + 1):
             for c in range(lines):
-                total += np.exp(wealth[e, c] - top)
-        total = top + np.log(total)
+                total += math.exp(wealth[e, c] - top)
+        total = top + math.log(total)
         if total >= goal:
             return t + 1, total
     return sides.size // size, total
