@@ -25,7 +25,9 @@ def held():
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if b"--type=renderer" in (folder / "cmdline").read_bytes():
-                most = max(most, int(re.search(r"VmHWM:\s+(\d+)", (folder / "status").read_text())[1]))
+                most = max(
+                    most, int(re.search(r"VmHWM:\s+(\d+)", (folder / "status").read_text())[1])
+                )
         except (OSError, TypeError):  # a process that has just ended
             continue
     return most / 1024
@@ -78,7 +80,11 @@ def main():
             found[name] = (
                 None
                 if wrong or wrong_again
-                else {"seconds": round(first, 1), "again": round(again, 1), "memory": round(max(memory, kept))}
+                else {
+                    "seconds": round(first, 1),
+                    "again": round(again, 1),
+                    "memory": round(max(memory, kept)),
+                }
             )
         server.shutdown()
     if not sys.argv[1:]:

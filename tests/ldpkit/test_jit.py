@@ -55,6 +55,23 @@ def flipped(data, bit):
     return data[: bit // 8] + bytes([data[bit // 8] ^ 1 << bit % 8]) + data[bit // 8 + 1 :]
 
 
+def test_a_deferred_kernel_is_compiled_when_interpreting_has_cost_its_patience(
+    compiled, tmp_path, monkeypatch
+):
+    keep(monkeypatch, tmp_path)
+    monkeypatch.setattr(jit, "PATIENCE", 60.0)
+    kernel, before = jit.deferred(weigh), jit._timer.duration
+    assert [kernel(2.0, 1.0), kernel(1, 1)] == [6.0, 3.5] and "_compiled" not in vars(kernel)
+    monkeypatch.setattr(jit, "PATIENCE", 0.0)
+    assert kernel(2.0, 1.0) == 6.0 and len(kernel.signatures) == 1
+    assert jit._timer.duration > before  # what `jit.clock` leaves out
+    keep(monkeypatch, compiled)  # where machine code is kept, there is nothing to wait for
+    monkeypatch.setattr(jit, "PATIENCE", 60.0)
+    kernel, before = jit.deferred(weigh), jit._timer.duration
+    assert kernel(2.0, 1.0) == 6.0 and sum(kernel.stats.cache_hits.values()) == 1
+    assert jit._timer.duration == before
+
+
 DAMAGE = {
     "emptied": lambda data: b"", "cut": lambda data: data[: len(data) // 2], "cut by a byte": lambda data: data[:-1],
     "longer": lambda data: data + b"x", "zeros": lambda data: bytes(len(data)),

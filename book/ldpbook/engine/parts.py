@@ -32,8 +32,8 @@ UNUSED = ("PIL/.", "_pyrepl/", "attr/", "bs4/", "cattr/", "curses/", "doctest", 
           "fontTools/designspaceLib", "fontTools/feaLib", "fontTools/merge", "fontTools/mtiLib", "fontTools/otlLib", "fontTools/pens", "fontTools/qu2cu",
           "fontTools/subset", "fontTools/svgLib", "fontTools/ttLib", "fontTools/ufoLib", "fontTools/unicodedata", "fontTools/varLib", "fontTools/voltLib",
           "formulaic/", "html5lib/", "idlelib/", "imaplib", "interface_meta/", "lib2to3/", "lxml/", "mailbox", "matplotlib/tests", "more_itertools/",
-          "mpl_toolkits/axisartist", "mpmath/", "narwhals/", "networkx/", "openpyxl/", "pandas/tests", "patsy/", "profiling/", "pydoc_data/", "pypdf/",
-          "regex/", "reportlab/", "sklearn/", "smtplib", "soupsieve/", "statsmodels/", "sympy/", "tabulate", "tkinter/", "tomli_w/", "toolz/", "turtle",
+          "mpl_toolkits/axisartist", "mpmath/", "narwhals/tests", "networkx/", "openpyxl/", "pandas/tests", "patsy/", "profiling/", "pydoc_data/", "pypdf/",
+          "regex/", "reportlab/", "smtplib", "soupsieve/", "statsmodels/", "sympy/", "tabulate", "tkinter/", "tomli_w/", "toolz/", "turtle",
           "unittest/__main__", "webencodings/", "wrapt/", "wsgiref/", "xlrd/", "xlsxwriter/", "xmltodict")  # fmt: skip
 """Parts of the library that no page imports."""
 FIGURES = "matplotlib/mpl-data.zip"

@@ -79,8 +79,8 @@ class SequentialAudit(PairAudit):
     within : float, optional
         Stop when the bound is this close to the claim.
     max_time : float, optional
-        Seconds after which to stop. The clock stands still while kernels are compiled. An audit that
-        could not yet have refuted a client in the clear goes on, for twice as long at most.
+        Seconds after which to stop. The clock stands still while kernels are compiled. An audit
+        that could not yet have refuted a client in the clear goes on, for twice as long at most.
     explain : float
         Seconds in which the cause of a refutation is looked for; 0 for none.
     """
