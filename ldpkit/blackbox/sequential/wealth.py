@@ -76,7 +76,7 @@ class Claims:
         self.at, self.ordered = family.index(curve), not _mirrored(curve)
         family += [approx(e, d) for e in band for d in DELTAS]
         lines = [self._lines(c) for c in family]
-        self.grown, self.delta = np.concatenate(lines, axis=1)
+        self.grown, self.delta = np.ascontiguousarray(np.concatenate(lines, axis=1))
         self.of = np.repeat(np.arange(len(lines)), [line.shape[1] for line in lines])
 
     def _lines(self, curve: Curve) -> Array:
@@ -219,7 +219,7 @@ class Wealth:
             stakes(hist, grown, delta, caution, claims.ordered, out)
             return out
         small = np.zeros((CELLS, 2, grown.size))
-        counts = np.vstack([hist[: CELLS - 1, both], np.zeros(2)])
+        counts = np.ascontiguousarray(np.vstack([hist[: CELLS - 1, both], np.zeros(2)]))
         stakes(counts, grown, delta, caution, claims.ordered, small)
         out[:] = np.log(np.exp(small[-1]).mean(axis=0))
         out[: CELLS - 1, both] = small[: CELLS - 1]
