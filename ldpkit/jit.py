@@ -37,9 +37,10 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
 """The user's folder for files that can be made again."""
 waiting: list[Callable[[], object]] = []
 """Called once each, before a kernel is compiled because no machine code of it was kept."""
-PATIENCE = 0.5
+PATIENCE = float(os.environ.get("LDPKIT_PATIENCE") or 0.5)
 """Seconds for which a process interprets a `deferred` kernel before it compiles it. All those of a
-sequential audit take 20 s to compile, and most of them run for less in an audit that ends soon."""
+sequential audit take 20 s to compile, and most of them run for less in an audit that ends soon.
+With ``LDPKIT_PATIENCE=0`` in the environment, every kernel is compiled at its first use."""
 _KEPT = 16  # folders of machine code that are kept
 
 
@@ -150,8 +151,8 @@ class _Lazy:
         if self._deferred:
             if getattr(_within, "kernel", False):
                 return self.__wrapped__(*arguments)
-            new = self._spent == 0 and _available() and not self._kept()
-            self._deferred = new or 0 < self._spent < PATIENCE
+            new = self._spent == 0
+            self._deferred = self._spent < PATIENCE and not (new and self._ready())
             if self._deferred:
                 _within.kernel, begun = True, time.perf_counter()
                 try:
@@ -161,10 +162,11 @@ class _Lazy:
                     self._spent += time.perf_counter() - begun
         return self._compiled(*arguments)
 
-    def _kept(self) -> bool:
-        """Return whether machine code of the kernel is kept."""
+    def _ready(self) -> bool:
+        """Return whether machine code of the kernel is kept, or numba is not installed."""
         stem, own = Path(self.__wrapped__.__code__.co_filename).stem, folder()
-        return own is not None and any(own.glob(f"*/{stem}.{self.__qualname__}-*.nbi"))
+        kept = own is not None and any(own.glob(f"*/{stem}.{self.__qualname__}-*.nbi"))
+        return kept or not _available()
 
     def __getattr__(self, name: str) -> Any:
         if name != "_compiled":

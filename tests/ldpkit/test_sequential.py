@@ -378,7 +378,7 @@ def test_kernels_give_the_same_bits_interpreted_and_compiled(monkeypatch, k, del
     client, states = Client(record, k, epsilon=1.0, delta=delta), []
     for patience, kept in ((math.inf, False), (0.0, True)):
         monkeypatch.setattr(jit, "PATIENCE", patience)
-        monkeypatch.setattr(jit._Lazy, "_kept", lambda kernel, kept=kept: kept)
+        monkeypatch.setattr(jit._Lazy, "_ready", lambda kernel, kept=kept: kept)
         for module in (betting, *map(importlib.import_module, MODULES)):
             for kernel in vars(module).values():
                 if isinstance(kernel, jit._Lazy):
