@@ -164,9 +164,10 @@ class _Lazy:
 
     def _ready(self) -> bool:
         """Return whether machine code of the kernel is kept, or numba is not installed."""
+        if not _available():
+            return True
         stem, own = Path(self.__wrapped__.__code__.co_filename).stem, folder()
-        kept = own is not None and any(own.glob(f"*/{stem}.{self.__qualname__}-*.nbi"))
-        return kept or not _available()
+        return own is not None and any(own.glob(f"*/{stem}.{self.__qualname__}-*.nbi"))
 
     def __getattr__(self, name: str) -> Any:
         if name != "_compiled":
