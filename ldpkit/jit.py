@@ -148,18 +148,21 @@ class _Lazy:
         self._inline, self._deferred, self._spent = inline, deferred, 0.0
 
     def __call__(self, *arguments: object) -> object:
+        global _interpreting
         if self._deferred:
             if getattr(_within, "kernel", False):
                 return self.__wrapped__(*arguments)
             new = self._spent == 0
             self._deferred = self._spent < PATIENCE and not (new and self._ready())
             if self._deferred:
-                _within.kernel, begun = True, time.perf_counter()
+                _within.kernel, begun = True, clock()
                 try:
                     return interpreted(self.__wrapped__)(*arguments)
                 finally:
                     _within.kernel = False
-                    self._spent += time.perf_counter() - begun
+                    spent = clock() - begun
+                    self._spent += spent
+                    _interpreting += spent
         return self._compiled(*arguments)
 
     def _ready(self) -> bool:
@@ -185,6 +188,7 @@ class _Lazy:
 
 
 _importing, _numba, _timer = threading.RLock(), cast(Any, None), cast(Any, None)
+_interpreting = 0.0  # seconds for which kernels were interpreted until they were compiled
 
 
 @functools.cache
@@ -209,9 +213,10 @@ def _imported() -> Any:
 
 
 def clock() -> float:
-    """Return the seconds of a clock that stands still while numba compiles."""
+    """Return the seconds of a clock that stands still while numba compiles, and while a kernel is
+    interpreted that will be compiled."""
     compiled = _timer.duration if _timer is not None and _timer.done else 0.0
-    return time.perf_counter() - compiled
+    return time.perf_counter() - compiled - _interpreting
 
 
 def _hold() -> None:

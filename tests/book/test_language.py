@@ -1,6 +1,7 @@
 """The command that counts what the rules of style can count, and the language of docstrings, comments and captions."""
 
 import language
+import pandas as pd
 import pytest
 
 from ldpbook.paths import ROOT
@@ -107,3 +108,12 @@ def test_pages_captions_and_docstrings_of_the_book_do_not_get_worse():
     for name, share in SHARES.items():
         assert rows[name]["sentences"] > 100 and rows[name]["opening"] == rows[name]["term"] == 0
         assert rows[name]["long"] <= share * rows[name]["sentences"], name
+
+
+def test_claims_are_stated_in_the_terms_of_the_field():
+    """These columns stand on the pages of claims and figures."""
+    for path in sorted((ROOT / "data" / "claims").glob("*.csv")):
+        table = pd.read_csv(path, keep_default_na=False)
+        for name in ("claim", "cells", "why"):
+            told = [language.Sentence(path.name, 1, "page", text) for text in table[name]]
+            assert [one for one in told if "term" in language.faults(one)] == []

@@ -72,6 +72,24 @@ def test_a_deferred_kernel_is_compiled_when_interpreting_has_cost_its_patience(
     assert jit._timer.duration == before
 
 
+def test_the_clock_stands_still_while_a_kernel_is_interpreted_that_will_be_compiled(
+    tmp_path, monkeypatch
+):
+    """Otherwise a cold machine would spend its time limit on what a warm one does at once."""
+    now = [0.0]
+
+    def slow(x):
+        now[0] += 9.0
+        return x
+
+    keep(monkeypatch, tmp_path)
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    monkeypatch.setattr(jit, "PATIENCE", 60.0)
+    kernel, before = jit.deferred(slow), jit.clock()
+    assert [kernel(2), kernel(3)] == [2, 3] and now == [18.0]
+    assert jit.clock() == before and kernel._spent == 18.0
+
+
 DAMAGE = {
     "emptied": lambda data: b"", "cut": lambda data: data[: len(data) // 2], "cut by a byte": lambda data: data[:-1],
     "longer": lambda data: data + b"x", "zeros": lambda data: bytes(len(data)),

@@ -18,8 +18,8 @@ class Seed(NamedTuple):
     Attributes
     ----------
     cause, invalid, sentence : str
-        The fault in a few words, why counts of the reports prove nothing, and the sentence of a
-        violation.
+        The fault as a sentence that begins with "Cause", why counts of the reports prove nothing,
+        and the sentence of a violation.
     """
 
     cause: str
@@ -34,13 +34,13 @@ _KNOWN = (
 _NOTHING = ", so that its coins are known, and counts of its reports prove nothing"
 
 SAME = Seed(
-    "the same seed at every start",
+    "Cause: the same seed at every start.",
     f"the program has the same seed at every start{_NOTHING}",
     f"The program has the same seed at every start: {_KNOWN} A fourth start, more than a second"
     " later, gave the same answers again. Therefore anybody who knows the program knows its coins.",
 )
 CLOCK = Seed(
-    "a seed from the second of the clock",
+    "Cause: a seed from the second of the clock.",
     f"the program takes its seed from the second of the clock{_NOTHING}",
     f"The program takes its seed from the second of the clock: {_KNOWN} A fourth start, more than a"
     " second later, gave other answers to the same inputs. Therefore anybody who knows the program"
