@@ -155,14 +155,13 @@ class _Lazy:
             new = self._spent == 0
             self._deferred = self._spent < PATIENCE and not (new and self._ready())
             if self._deferred:
-                _within.kernel, begun = True, clock()
+                _within.kernel, since, begun = True, clock(), time.monotonic()
                 try:
                     return interpreted(self.__wrapped__)(*arguments)
                 finally:
                     _within.kernel = False
-                    spent = clock() - begun
-                    self._spent += spent
-                    _interpreting += spent
+                    _interpreting += clock() - since
+                    self._spent += time.monotonic() - begun
         return self._compiled(*arguments)
 
     def _ready(self) -> bool:
