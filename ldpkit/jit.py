@@ -37,9 +37,10 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
 """The user's folder for files that can be made again."""
 waiting: list[Callable[[], object]] = []
 """Called once each, before a kernel is compiled because no machine code of it was kept."""
-PATIENCE = 0.5
-"""Seconds for which a process interprets a `deferred` kernel before it compiles it. All those of a
-sequential audit take 20 s to compile, and most of them run for less in an audit that ends soon."""
+PATIENCE = 0.0 if os.environ.get("LDPKIT_COMPILE") else 2e-4
+"""Seconds, for each byte of its bytecode, for which a process interprets a `deferred` kernel before
+it compiles it. Compiling takes two or three times as long. ``LDPKIT_COMPILE=1`` compiles at once,
+for example to fill a folder that others copy."""
 _KEPT = 16  # folders of machine code that are kept
 
 
@@ -145,13 +146,14 @@ class _Lazy:
     ) -> None:
         functools.update_wrapper(self, function)
         self._inline, self._deferred, self._spent = inline, deferred, 0.0
+        self._size = len(function.__code__.co_code)
 
     def __call__(self, *arguments: object) -> object:
         if self._deferred:
             if getattr(_within, "kernel", False):
                 return self.__wrapped__(*arguments)
             new = self._spent == 0 and _available() and not self._kept()
-            self._deferred = new or 0 < self._spent < PATIENCE
+            self._deferred = new or 0 < self._spent < PATIENCE * self._size
             if self._deferred:
                 _within.kernel, begun = True, time.perf_counter()
                 try:
@@ -260,8 +262,8 @@ def kernel(
     edited. Stored code is checked when it is read. If it is damaged or of another user, it is
     compiled again. A disk that cannot be written is not an error.
 
-    A `deferred` kernel of which no machine code is kept is interpreted until that has cost
-    `PATIENCE` seconds. It gives the same to the last bit.
+    A `deferred` kernel of which no machine code is kept is interpreted as long as `PATIENCE` says.
+    It gives the same to the last bit.
     """
     return cast(Kernel, _Lazy(function, inline, deferred))
 
