@@ -6,6 +6,7 @@ Each measurement has its own command::
     python benchmarks/blackbox.py sound             # six that keep their claim, with a pause
     python benchmarks/blackbox.py means             # four mean mechanisms that are not private
     python benchmarks/blackbox.py nulls             # false alarms at the edge of the claim
+    python benchmarks/blackbox.py suite             # false alarms of fifty tests under one rate
     python benchmarks/blackbox.py clients           # 69 clients, found and not found
     python benchmarks/blackbox.py tested            # the same by assert_private and by their code
     python benchmarks/blackbox.py planted           # leaks as rare as audits say they find
@@ -39,6 +40,7 @@ import pandas as pd
 import planted
 import sniper
 import sniper_limits
+import suite
 import tradeoffs
 from series import Series, accused, found, measured
 
@@ -211,6 +213,18 @@ def edges(times, only, minutes):
     kept("blackbox_nulls", [accused(*one, innocent.ALPHA) for one in done])
 
 
+@cli.command("suite")
+@click.option("--runs", default=200)
+@click.option("--reports", default=100, help="Most reports per input of each audit.")
+@minutes
+def fifty(runs, reports, minutes):
+    """Measure how often a suite fails whose fifty clients keep their claims, at alpha = .01."""
+    labels = {"tests": len(suite.NAMES), "reports": reports}
+    series = suite.Suite(labels, runs, lambda run: suite.failed(run + 1, reports))
+    done = measured("suite", [series], minutes)
+    kept("blackbox_suite", [accused(*one, innocent.ALPHA) for one in done])
+
+
 @cli.command("means")
 @click.option("--runs", default=500)
 @click.option("--trials", default=4000)
@@ -267,7 +281,7 @@ def costs():
 @click.option("--draws", default=10**7)
 @click.option("--only", default="", help="Names of mechanisms, with commas between.")
 @click.option("--seed", default=1)
-def suite(draws, only, seed):
+def twenty(draws, only, seed):
     """Measure lower bounds of epsilon for the twenty mechanisms of DP-Sniper, at confidence .9."""
     rows = []
     for row in sniper.rows(draws, [name for name in only.split(",") if name], seed):

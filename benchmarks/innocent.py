@@ -5,16 +5,19 @@ any of its values is exactly fair. No correct client is refuted more easily.
 """
 
 import functools
+import itertools
 import json
 
+import entry_clients
 import leaks
 import numpy as np
+import tradeoffs
 from series import STORE, Series
 
 from ldpkit import Client
 from ldpkit.blackbox.clients import recorded
 from ldpkit.blackbox.sequential import Declared, SequentialAudit
-from ldpkit.mechanisms import GRR
+from ldpkit.mechanisms import GRR, OUE, SS, SUE
 
 K, EPSILON, ALPHA = 5, 1.0, 0.01
 SHORT, LONG = 200, 20_000  # pairs of reports, where something is learned
@@ -87,3 +90,54 @@ def clients(times=1.0):
     return [Series({"client": name, "pairs": pairs}, round(times * runs),
                    functools.partial(sound, name, pairs), {"wanted": runs}, paused=True)
             for pairs, runs in ((SHORT, 2000), (LONG, 50)) for name in leaks.sound()]  # fmt: skip
+
+
+# --- fifty tests of one suite ---------------------------------------------------------------------
+DELTA = 0.01
+
+
+def sometimes_clear(epsilon, values, rng):
+    """Return reports of randomised response, of which a share `DELTA` are the values themselves."""
+    reports = np.where(
+        rng.random(len(values)) < DELTA, values, GRR(K, epsilon).perturb(np.array(values), rng)
+    )
+    return reports.tolist()
+
+
+def named(name, function):
+    """Return a client of this name, which is part of the names of its streams."""
+
+    def send(values, rng):
+        return function(values, rng)
+
+    send.__name__ = name
+    return send
+
+
+def counting(function):
+    """Return a client of many values, from a function of a value, a generator and the number of the
+    report."""
+    count = itertools.count()
+    return lambda values, rng: [function(v, rng, next(count)) for v in values]
+
+
+def suite():
+    """Return fifty clients of all sorts at the edge of their claims, by name, newly made.
+
+    Each has the other arguments of `ldpkit.testing.assert_private`, which are its claim and inputs.
+    """
+    two = {"epsilon": EPSILON, "inputs": [0, 1]}
+    found = {name: (counting(f), two) for name, f in entry_clients.CORRECT.items()}
+    found |= {name: (f, two | {"inputs": [*inputs]}) for name, (f, inputs) in leaks.sound().items()}
+    for name, (client, curve) in tradeoffs.edges().items():
+        found[name] = client, {"curve": curve, "inputs": [0, 1]}
+    for epsilon in (0.25, 0.5, 2.0, 3.0):
+        claim = {"epsilon": epsilon, "inputs": [0, 1]}
+        for mechanism in (GRR(K, epsilon), SUE(8, epsilon), OUE(8, epsilon), SS(10, epsilon)):
+            client = functools.partial(tradeoffs.oracle, mechanism)
+            found[f"{mechanism.name}, {epsilon}"] = client, claim
+        client = functools.partial(tradeoffs.integer, epsilon)
+        found[f"integer Laplace, {epsilon}"] = client, claim
+        client = functools.partial(sometimes_clear, epsilon)
+        found[f"GRR with delta, {epsilon}"] = client, claim | {"delta": DELTA, "inputs": [0, 1, 2]}
+    return {name: (named(name, client), claim) for name, (client, claim) in found.items()}

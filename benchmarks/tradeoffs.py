@@ -59,9 +59,9 @@ def audit(client, claim, trials, run, alpha=ALPHA):
     return SequentialAudit(asked, "learned", curve=claim, trials=trials, alpha=alpha)
 
 
-def nulls(times=1.0):
-    """Return the series at the edge of a claim, with `times` as many runs as were planned."""
-    cases = {
+def edges():
+    """Return clients at the edge of a claim, each with the claim, by name."""
+    return {
         "N(1) v gdp(1)": (gaussian(1.0), curve.gdp(1.0)),
         "N(.3) v gdp(.3)": (gaussian(0.3), curve.gdp(0.3)),
         "GRR k = 2 v (1, 0)": (functools.partial(oracle, GRR(2, 1.0)), curve.approx(1.0)),
@@ -69,11 +69,15 @@ def nulls(times=1.0):
         "OUE k = 8 v its curve": (functools.partial(oracle, OUE(8, 1.0)), curve.oue(1.0)),
         "Laplace v its curve": (laplace(1.0), curve.laplace(1.0)),
         "integer Laplace v its curve": (functools.partial(integer, 1.0), integers(1.0)),
-    }  # fmt: skip
+    }
+
+
+def nulls(times=1.0):
+    """Return the series at the edge of a claim, with `times` as many runs as were planned."""
     return [
         Series({"case": name, "kind": "edge", "pairs": pairs}, round(times * runs),
                functools.partial(audit, *case, pairs), {"alpha": ALPHA})
-        for pairs, runs in NULLS for name, case in cases.items()
+        for pairs, runs in NULLS for name, case in edges().items()
     ]  # fmt: skip
 
 

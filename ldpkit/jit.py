@@ -37,10 +37,10 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
 """The user's folder for files that can be made again."""
 waiting: list[Callable[[], object]] = []
 """Called once each, before a kernel is compiled because no machine code of it was kept."""
-PATIENCE = float(os.environ.get("LDPKIT_PATIENCE") or 0.5)
-"""Seconds for which a process interprets a `deferred` kernel before it compiles it. All those of a
-sequential audit take 20 s to compile, and most of them run for less in an audit that ends soon.
-With ``LDPKIT_PATIENCE=0`` in the environment, every kernel is compiled at its first use."""
+PATIENCE = 0.0 if os.environ.get("LDPKIT_COMPILE") else 2e-4
+"""Seconds, for each byte of its bytecode, for which a process interprets a `deferred` kernel before
+it compiles it. Compiling takes two or three times as long. ``LDPKIT_COMPILE=1`` compiles at once,
+for example to fill a folder that others copy."""
 _KEPT = 16  # folders of machine code that are kept
 
 
@@ -146,6 +146,7 @@ class _Lazy:
     ) -> None:
         functools.update_wrapper(self, function)
         self._inline, self._deferred, self._spent = inline, deferred, 0.0
+        self._size = len(function.__code__.co_code)
 
     def __call__(self, *arguments: object) -> object:
         global _interpreting
@@ -153,7 +154,7 @@ class _Lazy:
             if getattr(_within, "kernel", False):
                 return self.__wrapped__(*arguments)
             new = self._spent == 0
-            self._deferred = self._spent < PATIENCE and not (new and self._ready())
+            self._deferred = self._spent < PATIENCE * self._size and not (new and self._ready())
             if self._deferred:
                 _within.kernel, since, begun = True, clock(), time.monotonic()
                 try:
@@ -267,8 +268,8 @@ def kernel(
     edited. Stored code is checked when it is read. If it is damaged or of another user, it is
     compiled again. A disk that cannot be written is not an error.
 
-    A `deferred` kernel of which no machine code is kept is interpreted until that has cost
-    `PATIENCE` seconds. It gives the same to the last bit.
+    A `deferred` kernel of which no machine code is kept is interpreted as long as `PATIENCE` says.
+    It gives the same to the last bit.
     """
     return cast(Kernel, _Lazy(function, inline, deferred))
 

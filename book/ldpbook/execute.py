@@ -423,7 +423,7 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
     bar = tqdm(total=len(todo), desc="notebooks", disable=None, leave=False)
     # memory that a page frees is kept for its next array: to ask the system for it again takes a fifth of the longest pages' time
     os.environ.update(MALLOC_MMAP_THRESHOLD_=str(2**30), MALLOC_TRIM_THRESHOLD_=str(2**33))
-    os.environ["LDPKIT_PATIENCE"] = "0"  # machine code is kept for all pages, and the engine compiles what they call
+    os.environ["LDPKIT_COMPILE"] = "1"  # machine code is kept for all pages, and the engine compiles what they call
     # one process executes one notebook: the environment of its kernel is its own
     context = get_context("forkserver")
     context.set_forkserver_preload(["ldpbook.warm_kernels"])

@@ -41,7 +41,7 @@ _OUTPUTS = {
     "junit": ("a report of tests that an audit wrote", re.compile(re.escape(JUNIT))),
 }
 _FILE = click.Path(dir_okay=False)
-_COMPILES = "compiling, once on this machine: --max-time stands still meanwhile"
+_COMPILES = "compiling, once on this machine: --max-time does not count this"
 
 MaxTime = Annotated[float | None, "Seconds after which to stop, at least 0."]
 """A limit of time, as the type of an option."""

@@ -53,10 +53,12 @@ def pytest_addoption(parser: Any) -> None:
 
 def pytest_configure(config: Any) -> None:
     """Register the marker, and read the options."""
-    global _options, hidden
+    global _options, hidden, _spent
     config.addinivalue_line("markers", "ldp: audits the privacy of a client, see ldpkit.testing")
     _options, hidden = config.option, config.getoption("--ldp-no-values")
     _collected.update({True: 0, False: 0})
+    _now.clear()
+    _spent = 0.0
 
 
 def pytest_itemcollected(item: Any) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from time import monotonic
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -19,6 +18,7 @@ from ..blackbox.findings import Finding, without_values
 from ..blackbox.sequential import SequentialAudit
 from ..blackbox.sequential.causes import SECONDS
 from ..cli.group import brief
+from ..jit import clock
 from . import plugin
 
 __all__ = ["assert_private"]
@@ -51,8 +51,8 @@ def assert_private(
 
     The audit knows nothing about the reports, which may have any form. It compares all inputs, and
     it stops as soon as the claim is refuted. A client that keeps its claim fails with probability
-    at most `alpha`, however often the audit looks. The clock starts after the kernels are compiled,
-    which takes half a minute at the first use on a machine.
+    at most `alpha`, however often the audit looks. The clock stands still while kernels are
+    compiled, which happens once on a machine.
 
     Parameters
     ----------
@@ -129,11 +129,11 @@ def assert_private(
     ):  # several threads of BLAS would wait for each other on a busy machine
         run = audit.start(seed)
         run.go()
-        explained = monotonic()
+        explained = clock()
         run.explain(min(SECONDS, max(_EXPLAINED, seconds - run.seconds)))
         result = without_values(run.result) if plugin.hidden else run.result
         pair = _smallest(audit, run.result, seed) if result.violated else []
-        explained = monotonic() - explained
+        explained = clock() - explained
     found = f", one clear report of {result.one_in:,} would be found"
     text = (
         f"{name}, epsilon = {epsilon:g}: {result.status} after {result.reports:,} reports per"
@@ -163,12 +163,12 @@ def assert_private(
 
 def _smallest(audit: SequentialAudit, result: AuditResult, seed: int) -> list[Any]:
     """Return two inputs, as short as possible, that suffice for the refutation."""
-    inputs, end = audit.inputs, monotonic() + _EXPLAINED
+    inputs, end = audit.inputs, clock() + _EXPLAINED
     values: Any = audit.mechanism.values
     one = (result.pair or inputs)[0]
     others = sorted((i for i in inputs if i != one), key=lambda i: len(repr(values[i])))
     for other in others:
-        left = end - monotonic()
+        left = end - clock()
         trials = 4 * len(inputs) * max(result.reports, 100)
         less: Any = {"inputs": None, "pair": (one, other), "trials": trials, "max_time": left}
         if len(inputs) > 2 and left > 0:

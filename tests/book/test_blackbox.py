@@ -2,6 +2,9 @@
 are, and repeated by one command; a small part of them is repeated here."""
 
 import math
+import os
+import subprocess
+import sys
 
 import innocent
 import leaks
@@ -11,6 +14,7 @@ import pandas as pd
 import pytest
 import series
 import sniper
+import suite
 from chance import P_MIN
 from scipy import stats
 
@@ -22,10 +26,28 @@ def stored(name):
 
 
 def test_nobody_who_keeps_the_claim_is_accused_too_often():
-    for name in ("sound", "nulls"):
+    for name in ("sound", "nulls", "suite"):
         table = stored(name)
         assert (table["accused"] <= table["allowed"] * table["runs"]).all()
     assert set(stored("sound")["client"]) == set(leaks.sound())
+    assert len(suite.NAMES) == stored("suite")["tests"].item() == 50
+
+
+LIE = """
+import innocent, suite
+clients = innocent.suite()
+clients["GRR, 0.5"] = (lambda values, rng: [*values]), clients["GRR, 0.5"][1]
+innocent.suite = lambda: clients
+print(*suite.failed(1, 60))
+"""
+
+
+def test_a_run_of_the_suite_fails_by_the_client_that_breaks_its_claim():
+    """In a process of its own, because pytest runs there."""
+    where = os.environ | {"PYTHONPATH": str(ROOT / "benchmarks")}
+    run = subprocess.run([sys.executable, "-c", LIE], env=where, capture_output=True, text=True)
+    assert run.stdout.endswith("test_client_keeps_its_claim[GRR, 0.5]\n"), run.stderr
+    assert run.stdout.count("::") == 1
 
 
 def test_all_twelve_leaks_are_found_and_with_few_more_pairs_than_declared_events_need():

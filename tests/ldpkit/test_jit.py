@@ -65,6 +65,12 @@ def test_a_deferred_kernel_is_compiled_when_interpreting_has_cost_its_patience(
     monkeypatch.setattr(jit, "PATIENCE", 0.0)
     assert kernel(2.0, 1.0) == 6.0 and len(kernel.signatures) == 1
     assert jit._timer.duration > before  # what `jit.clock` leaves out
+    monkeypatch.setattr(jit, "PATIENCE", 60.0)  # for each byte
+    kernel = jit.deferred(weigh)
+    for spent, ended in ((0.5, False), (2, True)):
+        kernel._spent = spent * 60 * len(weigh.__code__.co_code)
+        kernel(1, 1)
+        assert ended == ("_compiled" in vars(kernel))
     keep(monkeypatch, compiled)  # where machine code is kept, there is nothing to wait for
     monkeypatch.setattr(jit, "PATIENCE", 60.0)
     kernel, before = jit.deferred(weigh), jit._timer.duration
