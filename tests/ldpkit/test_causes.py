@@ -50,9 +50,26 @@ def field(values, rng):
     return [{"own": v, "noise": float(rng.random())} for v in coin(values, rng)]
 
 
+def budget_in_every_field(values, rng):
+    """No field refutes the claim by itself, and any two of them do."""
+    fields = [coin(values, rng, 1 / (1 + math.e)) for _ in "abcd"]
+    return [dict(zip("abcd", row)) for row in zip(*fields)]
+
+
+def two_fields(values, rng):
+    return [{"a": a, "b": b, "noise": float(rng.random())}
+            for a, b in zip(coin(values, rng), coin(values, rng))]  # fmt: skip
+
+
+def rare(values, rng):
+    """All reports of one input are the same, and so are most of the other one."""
+    return [{"app": 1, "log": "value" if v and rng.random() < 0.1 else ""} for v in values]
+
+
 LEAKS = {last_bits: "last digits", order: "order of the list", length: "length",
          keys: "order of keys", repeated: "a repeated report", kind: "form of numbers",
-         field: "field own", coin: ""}  # fmt: skip
+         field: "field own", two_fields: "fields a and b each alone", budget_in_every_field: "",
+         rare: "field log", coin: ""}  # fmt: skip
 
 
 @pytest.mark.parametrize("leak", LEAKS)
@@ -114,6 +131,32 @@ def program(tmp_path, answer, begin="", **more):
     path.write_text(BODY.format(begin=begin, answer=answer))
     given = {"values": [0, 1], "epsilon": 1.0, "name": "program"} | more
     return Client(Program([sys.executable, "-S", str(path)]), **given)
+
+
+DENSE = "write = json.dumps\njson.dumps = lambda x: write(x, separators=',:' if v else None)"
+NUMBER = "'n': random.randrange(9)"
+
+
+@pytest.mark.parametrize(
+    "answer, begin, cause",
+    [
+        (f"{{{NUMBER}, 'debug': 'yes' if v else 'no'}}", "", "field debug"),
+        (f"{{'a': 'x', {NUMBER}}} if v else {{{NUMBER}, 'a': 'x'}}", "", "order of keys"),
+        (f"{{'who': 'Ann', {NUMBER}}}", DENSE, "form of text"),
+    ],
+)
+def test_a_line_is_written_again_when_something_is_taken_away(tmp_path, answer, begin, cause):
+    """The length of a line gives away what a program writes into a field."""
+    found = audit(program(tmp_path, answer, begin), trials=1000, explain=60.0)
+    assert found.violated and f"Cause: {cause}." in found.cause, (found.cause, found.tried)
+
+
+def test_a_missing_answer_is_a_cause():
+    def silent(values, rng):
+        return [[0], []][values[0] * int(rng.random() < 0.5)]
+
+    found = audit(Client(silent, values=[0, 1], epsilon=1.0, time=True), trials=1000)
+    assert found.violated and "Cause: calls without an answer." in found.cause, found.tried
 
 
 def test_a_program_that_repeats_its_seed_is_refuted(tmp_path):

@@ -19,8 +19,9 @@ from ...mechanisms.base import ClientError
 from ...types import Array, Rng, Row
 from ..clients import Client
 from ..clients.anything import plain, rows
+from ..clients.arrivals import ARRIVAL
 from ..clients.recordings import Recordings
-from .bettor import repeated
+from .bettor import Bettor, repeated
 from .removals import Change, Path, Removal, changed, dropped, forms, named, orders, places
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ SAMPLE = 64  # reports that show what can be removed
 DEEPEST, GROUPS = 3, 8  # levels of places, and parts into which many places are divided
 MOST_TOGETHER, MOST_ALONE = 8, 4  # more places than these are no cause that helps anybody
 ALIKE = 0.01
-"""Equal reports of an input are a cause if randomised response at the claim has so many of them
+"""Equal reports of each input are a cause if randomised response at the claim has so many of them
 with at most this probability."""
 _RETRIES = 100  # calls until one does not fail
 
@@ -78,7 +79,7 @@ class _Search:
         self.run, self.until, self.tried = run, until, list[Row]()
         self.sample = [x for x in run.main.memory if x is not None][-SAMPLE:]
         self.most = max(FEWEST, -(-run.rounds // run.cycle))
-        self.same = [repeated(run.main)]  # of this audit and of those with nothing removed
+        self.same = [_constant(run.main)]  # of this audit and of those with nothing removed
         self.after: dict[str, int] = {}  # reports of an audit that did not refute, by removal
         self.rng = np.random.default_rng(run.seed)
 
@@ -90,8 +91,8 @@ class _Search:
             if not refuted:
                 return ""
             self.most = max(self.most, reports)
-        failed = Removal("failed calls", "Asking again after failed calls", "without failed calls",
-                         lambda x: x)  # fmt: skip
+        what = "failed calls" if any(map(_raised, self.sample)) else "calls without an answer"
+        failed = Removal(what, f"Asking again after {what}", f"without {what}", lambda x: x)
         if any(map(_failed, self.sample)) and self._ends(failed, retry=True):
             return self._said(failed)
         memory = Removal(
@@ -182,7 +183,7 @@ class _Search:
             if clock() > self.until and not run.refuted:
                 raise _Late
         if change is _same:
-            self.same.append(repeated(run.main))
+            self.same.append(_constant(run.main))
         return -(-run.rounds // run.cycle), run.refuted
 
     def _reports(
@@ -230,7 +231,13 @@ class _Search:
             return []
         need = functools.partial(self._needed, every)
         found = self._quickest([], every, need)
-        return found if 1 < len(found) <= min(MOST_ALONE, len(every) - 1) else []
+        few = 1 < len(found) <= min(MOST_ALONE, len(every) - 1)
+        return found if few and all(self._suffices(p, every) for p in found) else []
+
+    def _suffices(self, path: Path, every: list[Path]) -> bool:
+        """Return whether a place refutes the claim without the others."""
+        rest = dropped([p for p in every if p != path])
+        return not self._ends(Removal(f"all but {named([path])}", "", "", rest))
 
     def _needed(self, every: list[Path], gone: list[Path]) -> bool:
         return len(gone) < len(every) and self._ends(self._group(gone))
@@ -249,12 +256,21 @@ class _Search:
         return first + second
 
 
+def _constant(bettor: Bettor) -> int:
+    """Return how many reports of an input are the same if each input has only one; 0 otherwise."""
+    return repeated(bettor) if bettor.alike.all() else 0
+
+
 def _same(report: Any) -> Any:
     return report
 
 
-def _failed(report: Any) -> bool:
+def _raised(report: Any) -> bool:
     return isinstance(report, dict) and report.keys() == {"error", "said"}
+
+
+def _failed(report: Any) -> bool:
+    return _raised(report) or (isinstance(report, dict) and report.keys() == {ARRIVAL})
 
 
 class _Changed(Recordings):

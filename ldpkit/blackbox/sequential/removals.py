@@ -1,5 +1,7 @@
 """Removals of parts of a report: places, order, forms, digits, lengths."""
 
+import itertools
+import json
 import math
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +20,10 @@ DIGITS = 3
 """Significant digits of rounded numbers."""
 _WHOLE = 2**53  # integers up to here are real numbers, too
 _PLACES = 4096  # most places of a level that are listed
+_WRITERS = [
+    json.JSONEncoder(ensure_ascii=ascii, separators=(comma, colon)).encode
+    for ascii, comma, colon in itertools.product((True, False), (", ", ","), (": ", ":"))
+]  # the ways in which most programs write a value
 
 
 class Removal(NamedTuple):
@@ -81,19 +87,18 @@ def _sizes(x: Any, of: Any) -> Iterator[int]:
 
 def forms(sample: Sequence[Any]) -> list[Removal]:
     """Return the removals that keep what reports say, as far as they alter one of the sample."""
-    plain = "form of text"
     every = [
         Removal("form of numbers", "Writing all numbers in one form", "with numbers in one form",
                 _over(_one_form)),
         Removal("order of keys", "Sorting the keys", "with the keys sorted", _over(_keys)),
         Removal("last digits", "Rounding off the last digits", f"with {DIGITS} digits a number",
                 _over(_rounded)),
-        Removal(plain, "Writing text in one form", "with text in one form", _over(_written)),
+        Removal("form of text", "Writing text in one form", "with text in one form",
+                _over(_written)),
     ]  # fmt: skip
-    lines = [x for x in sample if isinstance(x, Line)]
     found = [removal for removal in every if _alters(removal.change, sample)]
-    if lines and not any(removal.name == plain for removal in found):
-        found.append(Removal(plain, "Parsing the lines", "without their lines", parsed))
+    if any(isinstance(x, Line) for x in sample):
+        found.append(Removal("form of text", "Parsing the lines", "without their lines", parsed))
     return found
 
 
@@ -134,9 +139,11 @@ def _alters(change: Change, sample: Sequence[Any]) -> bool:
 
 def changed(report: Any, change: Change) -> Any:
     """Return a changed report; a program's line keeps how it is written, unless that is removed."""
-    if not isinstance(report, Line):
+    if not isinstance(report, Line) or change is parsed:
         return change(report)
-    return change(report) if change is parsed else Line(report.text, change(report.value))
+    value = change(report.value)
+    ways = (write for write in _WRITERS if write(report.value) == report.text)
+    return Line(next(ways, lambda _: report.text)(value), value)
 
 
 # --- places ---------------------------------------------------------------------------------------
