@@ -152,7 +152,7 @@ def cli(runs, environments, first):
     table = pd.DataFrame(rows)
     table.to_csv(RESULTS / "peers.csv", index=False, lineterminator="\n", float_format="%.4g")
     said = {
-        "command": "python benchmarks/peers.py " + " ".join(sys.argv[1:]),
+        "command": " ".join(["python benchmarks/peers.py", *sys.argv[1:]]),
         "seconds": round(sum(one.get("seconds", 0) for one in done.values()), 1),
         "alpha": ALPHA,
         "most reports of an input": MOST,

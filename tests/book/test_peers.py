@@ -37,7 +37,7 @@ def test_every_client_has_a_row_with_every_tool_and_a_reason_where_there_is_no_n
 
 def test_this_auditor_refutes_the_five_that_leak_and_not_the_one_that_keeps_its_claim():
     ours = TABLE[TABLE["tool"] == "ldpkit"].set_index("client")
-    assert (ours["runs"] >= 2).all()
+    assert (ours["runs"] >= 3).all()
     for name, case in peer_tools.CASES.items():
         assert ours["found"][name] == (0 if case.keeps else ours["runs"][name]), name
 
