@@ -56,6 +56,19 @@ def budget_in_every_field(values, rng):
     return [dict(zip("abcd", row)) for row in zip(*fields)]
 
 
+def noisy_bits(values, rng):
+    """The bits of both inputs have half of the noise that they should have."""
+    own = np.array(values)[:, None] == np.arange(6)
+    return (own ^ (rng.random(own.shape) < 1 / (1 + math.e))).astype(int).tolist()
+
+
+def shared_noise(values, rng):
+    """Each field says something about the value, and both together all of it."""
+    flips = rng.random(len(values)) < 1 / (1 + math.e)
+    return [{"a": int(v ^ f), "b": "kept" if f == 0 else "lie", "n": int(n)}
+            for v, f, n in zip(values, flips, rng.integers(9, size=len(values)))]  # fmt: skip
+
+
 def two_fields(values, rng):
     return [{"a": a, "b": b, "noise": float(rng.random())}
             for a, b in zip(coin(values, rng), coin(values, rng))]  # fmt: skip
@@ -69,6 +82,7 @@ def rare(values, rng):
 LEAKS = {last_bits: "last digits", order: "order of the list", length: "length",
          keys: "order of keys", repeated: "a repeated report", kind: "form of numbers",
          field: "field own", two_fields: "fields a and b each alone", budget_in_every_field: "",
+         noisy_bits: "", shared_noise: "fields a and b together",
          rare: "field log", coin: ""}  # fmt: skip
 
 

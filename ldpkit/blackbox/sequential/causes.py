@@ -21,6 +21,7 @@ from ..clients import Client
 from ..clients.anything import plain, rows
 from ..clients.arrivals import ARRIVAL
 from ..clients.recordings import Recordings
+from . import removals
 from .bettor import Bettor, repeated
 from .removals import Change, Path, Removal, changed, dropped, forms, named, orders, places
 
@@ -116,7 +117,8 @@ class _Search:
         if light is not None:
             return self._said(light, named(where) if len(where) == 1 else "")
         if where:
-            return self._said(self._without(where)) if len(where) <= MOST_TOGETHER else ""
+            few = len(where) <= MOST_TOGETHER and (len(where) == 1 or self._joint(where[0]))
+            return self._said(self._without(where)) if few else ""
         length, order = orders(self.sample, self.rng)
         if length is not None and self._ends(length):
             return self._said(length)
@@ -143,11 +145,13 @@ class _Search:
 
     # --- audits -----------------------------------------------------------------------------------
 
-    def _ends(self, removal: Removal, fresh: bool = False, retry: bool = False) -> bool:
+    def _ends(
+        self, removal: Removal, fresh: bool = False, retry: bool = False, moved: Path = ()
+    ) -> bool:
         """Return whether the refutation ends, and note it."""
         least = 0
         for seed in range(SEEDS):
-            reports, refuted = self._again(removal.change, 10 + seed, fresh, retry)
+            reports, refuted = self._again(removal.change, 10 + seed, fresh, retry, moved)
             least = reports if not seed else min(least, reports)
             if refuted:
                 break
@@ -156,7 +160,7 @@ class _Search:
         return not refuted
 
     def _again(
-        self, change: Change, seed: int, fresh: bool = False, retry: bool = False
+        self, change: Change, seed: int, fresh: bool = False, retry: bool = False, moved: Path = ()
     ) -> tuple[int, bool]:
         """Audit with changed reports; return the reports per input, and whether they refute."""
         from .loop import Run  # which imports this module
@@ -168,7 +172,7 @@ class _Search:
             target.__class__ = _Changed
             inputs = audit.inputs
         else:
-            reports = functools.partial(self._reports, change, fresh, retry)
+            reports = functools.partial(self._reports, change, fresh, retry, moved)
             inputs = range(len(audit.inputs))
             target = Client(reports, len(inputs), "any", mechanism.epsilon, audit.delta)
         trials = max(FEWEST, TIMES * self.most)
@@ -187,7 +191,7 @@ class _Search:
         return -(-run.rounds // run.cycle), run.refuted
 
     def _reports(
-        self, change: Change, fresh: bool, retry: bool, values: Array, rng: Rng
+        self, change: Change, fresh: bool, retry: bool, moved: Path, values: Array, rng: Rng
     ) -> list[Any]:
         """Return changed reports about inputs, which are named by their positions."""
         if clock() > self.until:
@@ -202,6 +206,10 @@ class _Search:
                 out[i] = plain(rows(mechanism.perturb(real[i : i + 1], rng))[0])
                 if not _failed(out[i]):
                     break
+        if moved:
+            others = [removals.parsed(plain(x)) for x in rows(made(real, rng))]
+            change_of = functools.partial(functools.partial, removals.mixed, moved)
+            return [changed(x, change_of(other)) for x, other in zip(out, others)]
         return [changed(x, change) for x in out]
 
     # --- places -----------------------------------------------------------------------------------
@@ -220,6 +228,14 @@ class _Search:
         parts = [paths[i::GROUPS] for i in range(GROUPS)]
         left = [part for part in parts if self._ends(self._group(part))]
         return [p for part in left for p in self._singles(part)]
+
+    def _joint(self, path: Path) -> bool:
+        """Return whether a place leaks only with others of its own report; otherwise the leak is
+        a sum of what places tell independently. Recordings are not asked."""
+        what = f"{named([path])} for that of another report"
+        return isinstance(self.run.mechanism, Recordings) or self._ends(
+            Removal(what, "", "", _same), moved=path
+        )
 
     def _group(self, paths: Sequence[Path]) -> Removal:
         return Removal(f"{len(paths)} places", "", "", dropped(paths))

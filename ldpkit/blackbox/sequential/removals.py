@@ -11,7 +11,10 @@ import numpy as np
 
 from ..clients.anything import Line
 
-__all__ = ["Change", "Path", "Removal", "changed", "dropped", "forms", "named", "orders", "places"]
+__all__ = [
+    "Change", "Path", "Removal", "changed", "dropped", "forms", "mixed", "named", "orders",
+    "parsed", "places",
+]  # fmt: skip
 
 Change = Callable[[Any], Any]
 Path = tuple[Any, ...]
@@ -179,6 +182,19 @@ def dropped(paths: Sequence[Path]) -> Change:
         return x
 
     return change
+
+
+def mixed(path: Path, other: Any, x: Any) -> Any:
+    """Return a report with a place of another one, if both have it."""
+    if not path:
+        return other
+    if type(x) is not type(other) or not isinstance(x, (dict, list)):
+        return x
+    if not all(path[0] in (v if isinstance(v, dict) else range(len(v))) for v in (x, other)):
+        return x
+    copy = x.copy()
+    copy[path[0]] = mixed(path[1:], other[path[0]], x[path[0]])
+    return copy
 
 
 def named(paths: Sequence[Path]) -> str:
