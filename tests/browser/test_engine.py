@@ -104,7 +104,9 @@ def test_a_page_runs_after_a_click_and_again_from_the_image_and_shows_the_books_
         "<function" not in page.locator("article").inner_text()
     )  # what matplotlib registers is no output
     assert re.search(r"\b0 of \d+ exact values changed", moved(page)), moved(page)
-    page.wait_for_function(f"{IMAGE}.then(Boolean)", timeout=120_000)
+    page.evaluate(  # the image is stored when no cell has run for a second
+        f"async () => {{ while (!(await {IMAGE})) await new Promise(f => setTimeout(f, 100)); }}"
+    )
     steps = []
     page.expose_function("noted", lambda words: steps.append(words))
     page.reload()
