@@ -128,7 +128,7 @@ def environment(root: Path, **more: str) -> dict[str, str]:
     """An environment in which the code of a checkout is used, and all that is kept lies in it."""
     hook = [str(HOOK)] if "CHAOS_AT" in more else []
     own = {"PYTHONPATH": os.pathsep.join([str(root), str(root / "book"), *hook]), "PYTHONDONTWRITEBYTECODE": "1",
-           "XDG_CACHE_HOME": str(root / "_build" / "cache"), "SOURCE_DATE_EPOCH": "1700000000",
+           "XDG_CACHE_HOME": str(root / "_build" / "cache"), "ENGINE": "0", "SOURCE_DATE_EPOCH": "1700000000",
            "OPENBLAS_NUM_THREADS": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}  # fmt: skip
     kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     return kept | own | more
