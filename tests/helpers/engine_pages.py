@@ -87,13 +87,12 @@ def main():
                 }
             )
         server.shutdown()
-    if not sys.argv[1:]:
-        with parts.TABLE.open("w", newline="") as file:
-            table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-            table.writeheader()
-            for row in rows:
-                new = row | (found.get(row["page"]) or {})
-                table.writerow(new | {"runs": "yes" if row["runs"] else "no"})
+    with parts.TABLE.open("w", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        table.writeheader()
+        for row in rows:
+            new = row | (found.get(row["page"]) or {})
+            table.writerow(new | {"runs": "yes" if row["runs"] else "no"})
     return sum(one is None for one in found.values())
 
 

@@ -169,6 +169,85 @@ def negative_zero(v):
     return str(x)
 
 
+def toss(n):
+    return random.randrange(n)
+
+
+def again(v):
+    return toss(2) + 2 * toss(2)
+
+
+def drawn(n):
+    x = random.random()
+    return x if x < n else x + 0
+
+
+def again_drawn(v):
+    x, y = drawn(0.25), drawn(0.25)
+    return [x < 0.5, y < 0.5]
+
+
+def low(x):
+    return x < 0.5
+
+
+def again_given(v):
+    x = random.random()
+    return [low(x), low(random.random()), low(x)]
+
+
+def risky(n):
+    if random.randrange(n):
+        raise LookupError
+    return 0
+
+
+def again_raised(v):
+    out = []
+    for _ in range(2):
+        try:
+            out.append(risky(2))
+        except LookupError:
+            out.append(1)
+    return out
+
+
+def recursive(n):
+    return n if random.random() < 0.5 else recursive(1 - n)
+
+
+def again_recursive(v):
+    return [recursive(0) > 2, toss(2) > 0, toss(2) > 0]
+
+
+def mark():
+    REGISTER["kept"] = 1
+
+
+def rare(n):
+    if random.random() < n:
+        mark()
+    return 0
+
+
+def again_kept(v):
+    REGISTER.clear()
+    rare(0.25)
+    rare(0.25)
+    return len(REGISTER)
+
+
+def counted(n, kept=None):
+    kept = kept or Holder
+    return random.randrange(n)
+
+
+def again_object(v):
+    return counted(2) + 2 * counted(2, Holder)
+
+
 HALF, QUARTER = [0.5] * 2, [0.25] * 4
 ALIKE = {"narrowed": HALF, "attribute": HALF, "item": HALF, "enclosing": HALF, "stacked": QUARTER,
-         "iterated": QUARTER, "generated": QUARTER, "negative_zero": HALF}  # fmt: skip
+         "iterated": QUARTER, "generated": QUARTER, "negative_zero": HALF, "again": QUARTER,
+         "again_drawn": QUARTER, "again_given": QUARTER, "again_raised": QUARTER, "again_recursive": QUARTER,
+         "again_object": QUARTER, "again_kept": [0.4375, 0.5625]}  # fmt: skip

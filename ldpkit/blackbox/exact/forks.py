@@ -8,7 +8,7 @@ import operator
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import scipy
@@ -16,7 +16,7 @@ import scipy
 from .sources import Tape
 from .states import Joints
 
-__all__ = ["LEFT", "MOVED", "Node", "Tree"]
+__all__ = ["LEFT", "MOVED", "Call", "Node", "Tree"]
 
 _STEP = 2.0**-53  # the numbers that Python and NumPy draw from [0, 1) are its multiples
 _PATIENCE = 1 / 16  # a way is left when another one is so many times likelier
@@ -40,6 +40,8 @@ class Node:
         The nodes after the next coin, empty if no coin follows or if none is known yet.
     same : Node or None
         An earlier node in the same state, whose ways are not run again.
+    lost : float
+        Share of the ways from here that no child stands for.
     """
 
     def __init__(self, parent: "Node | None" = None, branch: int = 0, share: float = 1.0) -> None:
@@ -48,6 +50,7 @@ class Node:
         self.root: Node = parent.root if parent else self
         self.children: list[Node] = []
         self.same: Node | None = None
+        self.lost = 0.0
 
     def route(self) -> list[int]:
         """Return the branches from the first node to this one."""
@@ -56,6 +59,24 @@ class Node:
             found.append(node.branch)
             node = node.parent
         return found[::-1]
+
+
+class Call(NamedTuple):
+    """The ways through a call of a function, of which one is known for each value it returns.
+
+    Attributes
+    ----------
+    root : Node
+        The first node of a tree of this call alone.
+    ends : dict
+        The last node of a way for each value, and the probability of the value.
+    lost : float
+        Mass of the ways that were not run.
+    """
+
+    root: Node
+    ends: dict[Node, float]
+    lost: float
 
 
 class Tree(Tape):
@@ -70,18 +91,26 @@ class Tree(Tape):
     ----------
     lazy : bool
         Whether a whole number of Python's generators forks in two where it is compared.
+    calls : dict
+        The ways through calls of functions that were made twice, by function and arguments;
+        ``None`` where they are not known.
+    wanted : tuple or None
+        The key of such a call, and a function that makes it, if the ways through it are to be run.
     """
 
     def __init__(self, most: int) -> None:
         import scipy.sparse.linalg  # noqa: F401  before anything is replaced
 
         self.most, self.lazy = most, True
+        self.calls: dict[Any, Call | None] = {}
+        self.wanted: tuple[Any, Callable[[], Any]] | None = None
         self.plant(math.inf)
         super().__init__()
 
     def plant(self, until: float) -> None:
         """Begin with no ways, which may be run until a time of `clock`."""
         self.nodes, self.until, self.order = [Node()], until, itertools.count()
+        self.lost = 0.0
         self.joints = Joints(self)
         self.open: list[tuple[float, int, Node]] = []  # nodes from which no way was run, a heap
         self.keep(self.nodes[0])
@@ -113,6 +142,8 @@ class Tree(Tape):
     def weigh(self) -> float:
         """Give each node the mass of all ways to it, and return the mass of the open ones.
 
+        What the calls that were inserted have lost is kept in `lost`.
+
         The masses solve m = e + A m, where e is the first node. A leads from a node to its children
         with their shares, or to the node that has the same state.
         """
@@ -132,7 +163,29 @@ class Tree(Tape):
                 self.stop("the client has a loop that does not end")
             for node, mass in zip(self.nodes, masses.tolist()):
                 node.mass = mass
+        self.lost = math.fsum(node.mass * node.lost for node in self.nodes if node.lost)
         return math.fsum(node.mass for *_, node in self.open)
+
+    def insert(self, call: "Call") -> None:
+        """Let the ways from here be those through a call: one for each value that it returns."""
+        self.node.lost, masses = call.lost, {call.root: 1.0}
+        for node, mass in call.ends.items():
+            while node.parent:
+                masses[node] = masses.get(node, 0.0) + mass
+                node = node.parent
+        pairs, ends = [(call.root, self.node)], []
+        for old, new in pairs:
+            new.children = [Node(new, one.branch, masses.get(one, 0.0) / masses[old])
+                            for one in old.children]  # fmt: skip
+            alive = [pair for pair in zip(old.children, new.children) if pair[0] in masses]
+            self.nodes += [one for _, one in alive]
+            ends += [one for old, one in alive if old in call.ends]
+            pairs += [pair for pair in alive if pair[0] not in call.ends]
+        best = max(ends, key=lambda node: node.mass)
+        for node in ends:
+            if node is not best:
+                self.keep(node)
+        self.ahead = best.route()
 
     def fork(self, masses: Sequence[float], words: Callable[[int], str]) -> int:
         """Return the branch of this way, one of those with a mass."""

@@ -47,13 +47,15 @@ class Tape:
 
     Attributes
     ----------
+    calling : bool
+        Whether the client is in a call.
     reason : str
         Why no exact statement is possible, empty if it is.
     seeds : list of str
         Seeds that the client gave to generators since `begin`.
     """
 
-    number, turn, reason = 0, 0, ""
+    number, turn, reason, calling = 0, 0, "", False
     pick: Callable[[Sequence[float], str], int]  # a position, as likely as its mass
 
     def __init__(self) -> None:
@@ -62,7 +64,7 @@ class Tape:
 
     def begin(self) -> None:
         """Forget the last call of the client; clocks are set on."""
-        self.turn, self.reason, self.drawn = self.turn + 1, "", 0
+        self.turn, self.reason, self.drawn, self.calling = self.turn + 1, "", 0, True
         self.stream = _random.Random(self.number)
         self.made: list[Any] = []
         self.seeds: list[str] = []

@@ -8,6 +8,12 @@ attribute, to an item or to a variable outside its function. A line is not joine
 variable holds anything but numbers, texts, tuples, coins that no arithmetic changed, functions,
 modules and generators.
 
+If a function is called again with the same arguments on another way, the ways through this call are
+run for themselves, once for all its calls. Each later call then has one way for each value that it
+returns, with the probability of the value. So a sampler that tosses one helper's coin in each round
+of its loop needs few ways. The function must have no variables of an enclosing one, and its
+arguments must hold no coin.
+
 It is assumed that functions change nothing in other ways that the client reads later in the same
 call. For example, they must not ``append`` to a global list.
 """
@@ -30,7 +36,7 @@ import numpy as np
 if TYPE_CHECKING:
     from .forks import Node, Tree
 
-__all__ = ["Joints"]
+__all__ = ["Joints", "frozen"]
 
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), Fraction, Decimal)
 _RANDOM = (random.Random, random.SystemRandom)
@@ -38,6 +44,8 @@ _NUMPY = (np.random.Generator, np.random.RandomState)
 _READERS = {"locals", "vars", "eval", "exec", "dir", "_getframe"}  # of all variables
 _ENDS = ("JUMP_FORWARD", "JUMP_BACKWARD", "RETURN", "RAISE", "RERAISE")  # nothing follows
 _SETS = ("STORE_FAST", "STORE_FAST_STORE_FAST")
+_OTHER = (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR
+          | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR)  # fmt: skip
 _LIBRARY, _OURS = os.path.dirname(random.__file__), str(Path(__file__).parents[2]) + os.sep
 
 
@@ -55,6 +63,7 @@ class Joints:
     def __init__(self, tree: "Tree") -> None:
         self.tree, self.pure, self.calls = tree, True, 0
         self.nodes: dict[Any, Node] = {}
+        self.entries: dict[Any, tuple[Node, int]] = {}  # where each call was made first
 
     def __call__(self, frame: types.FrameType, event: str, given: Any) -> Any:
         code = frame.f_code
@@ -65,6 +74,8 @@ class Joints:
         self.pure = self.pure and not any(map(functools.partial(_stores, code), _steps(code)))
         lines = _beginnings(code)
         entry = self.tree.node, self.calls, code, len(self.tree.coins)
+        if self.pure and not code.co_freevars and not code.co_flags & _OTHER:
+            self.enter(frame)
 
         def line(frame: types.FrameType, event: str, given: Any) -> Any:
             if event == "line" and frame.f_lineno in lines and self.pure:
@@ -72,6 +83,32 @@ class Joints:
             return line
 
         return line if lines else None
+
+    def enter(self, frame: types.FrameType) -> None:
+        """Go one way for each value of a call that was made before with the same arguments.
+
+        If the ways through the call are not known, end this way, and ask for them.
+        """
+        tree, code, known = self.tree, frame.f_code, list[Any]()
+        if tree.seeds or tree.at < len(tree.ahead):
+            return
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        given = {name: frame.f_locals[name] for name in names}
+        try:
+            key = code, *(frozen(one, known) for one in given.values())
+        except (TypeError, RecursionError):
+            return
+        here = tree.node, self.calls
+        if known or self.entries.setdefault(key, here) == here:
+            return
+        if key not in tree.calls:
+            placed = [given.pop(name) for name in names[: code.co_argcount]]
+            function = types.FunctionType(code, frame.f_globals)
+            tree.wanted = key, functools.partial(function, *placed, **given)
+            tree.leave()
+        call = tree.calls[key]
+        if call and call.root.children:
+            tree.insert(call)
 
     def reach(self, entry: tuple[Any, ...], frame: types.FrameType) -> None:
         """End the way if an earlier one has reached the same line in the same state."""
@@ -81,7 +118,7 @@ class Joints:
         known: list[Any] = []
         live = _live(frame.f_code)[frame.f_lasti]
         try:
-            held = [(name, _frozen(one, known))
+            held = [(name, frozen(one, known))
                     for name, one in sorted(frame.f_locals.items()) if name in live]  # fmt: skip
         except (TypeError, RecursionError):
             return
@@ -92,7 +129,7 @@ class Joints:
             tree.leave()
 
 
-def _frozen(one: Any, known: list[Any]) -> Any:
+def frozen(one: Any, known: list[Any]) -> Any:
     """Return what two objects share if and only if a client cannot tell them apart.
 
     The ranges of coins are collected, because two names may hold one coin.
@@ -101,10 +138,10 @@ def _frozen(one: Any, known: list[Any]) -> Any:
     if kind in _PLAIN:
         return kind, repr(one)
     if kind is tuple:
-        return kind, *(_frozen(entry, known) for entry in one)
+        return kind, *(frozen(entry, known) for entry in one)
     if kind is types.FunctionType:
         cells = tuple(cell.cell_contents for cell in one.__closure__ or ())
-        return one.__code__, _frozen((cells, one.__defaults__), known)
+        return one.__code__, frozen((cells, one.__defaults__), known)
     if kind in _RANDOM or (isinstance(one, _NUMPY) and getattr(one, "real", one) is None):
         return kind  # they fork and keep nothing
     if hasattr(kind, "followed"):

@@ -7,6 +7,7 @@ chance are Python's or NumPy's generators or those of the system.
 
 import contextlib
 import ctypes
+import functools
 import heapq
 import itertools
 import json
@@ -14,7 +15,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -23,8 +24,9 @@ from ... import checks
 from ...types import Input, Row
 from ..clients import Client, ClientError
 from ..clients.anything import plain
-from .forks import LEFT, MOVED, Node, Tree
+from .forks import LEFT, MOVED, Call, Node, Tree
 from .sources import Stop, Tape, replaced
+from .states import frozen
 
 __all__ = ["exact_client", "replay", "ExactResult", "Finding", "Way"]
 
@@ -34,6 +36,7 @@ _RUNS = 1000  # calls of the client for one input, at least
 _EARLY = 1024  # calls after which a tree that seems so many times too large is left
 _LEAST, _LEFT = 128, 1e-12  # calls, after which ways of so small a mass are not run
 _KNOWN = 100  # a report is well known if its mass is so many times the mass that is left
+_ENDLESS = "a call of the client does not end in {:g} seconds"
 _MOST = 0.01  # largest delta that ways which were not run may add to a claim that is kept
 
 
@@ -263,7 +266,7 @@ def exact_client(
     try:
         if "unknown" in [one.kind for one in found["findings"]]:
             raise Stop(found["findings"][0].text)
-        with replaced(tree):
+        with replaced(tree), _watched(tree, seconds):
             until = max(start + seconds, tree.clock() + seconds / 2)  # whatever the tapes took
             laws, left = _laws(client, tree, until, found["runs"])
         if needed > ways and min(map(len, laws)) == 1:
@@ -285,7 +288,7 @@ def exact_client(
         ):
             tree.stop(f"ways with probability {max(left):.3g} were not run")
     except Stop as stop:
-        found["reason"] = str(stop)
+        found["reason"] = str(stop) or tree.reason
     return ExactResult(
         epsilon,
         delta,
@@ -319,11 +322,10 @@ def replay(
     first.start()
     first.join(seconds)
     if first.is_alive():
-        end = ctypes.pythonapi.PyThreadState_SetAsyncExc
-        end(ctypes.c_ulong(first.ident or 0), ctypes.py_object(SystemExit))
-        return [Finding("unknown", f"a call of the client does not end in {seconds:g} seconds")]
+        _end(first, SystemExit)
+        return [Finding("unknown", _ENDLESS.format(seconds))]
     try:
-        with replaced(tape):
+        with replaced(tape), _watched(tape, seconds):
             for tape.number in range(checks.integer("tapes", tapes, 1)):
                 for at, own in enumerate(calls):
                     one, two = (
@@ -334,7 +336,7 @@ def replay(
                         tape.stop(MOVED)
                     own.append(one)
     except Stop as stop:
-        return [Finding("unknown", str(stop))]
+        return [Finding("unknown", str(stop) or tape.reason)]
     values = client.values or range(client.k)
     return _findings(values, tapes, *zip(*(zip(*own) for own in calls)))
 
@@ -343,6 +345,35 @@ def _first_call(client: Client) -> None:
     """Let imports and compilation take place before anything is replaced."""
     with contextlib.suppress(BaseException):  # the next call fails too
         client.perturb(np.array([0]), np.random.default_rng())
+
+
+def _end(thread: threading.Thread, error: type[BaseException]) -> None:
+    """Raise an error in a thread that runs code in Python."""
+    end = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    end(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(error))
+
+
+@contextlib.contextmanager
+def _watched(tape: Tape, seconds: float) -> Iterator[None]:
+    """End a call of the client that draws nothing for so long."""
+    over, client = threading.Event(), threading.current_thread()
+
+    def watch() -> None:
+        seen = None
+        while not over.wait(seconds):
+            now = tape.calling and (tape.turn, tape.drawn)
+            if now and now == seen:
+                tape.reason = _ENDLESS.format(seconds)
+                _end(client, Stop)
+            seen = now
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
 
 
 def _client(client: Any, inputs: Sequence[Input] | None) -> Client:
@@ -355,10 +386,16 @@ def _client(client: Any, inputs: Sequence[Input] | None) -> Client:
 
 def _ask(client: Client, at: int, tape: Tape) -> str:
     """Return one report about the input at a position, as JSON."""
+    return _call(lambda: json.dumps(plain(client.perturb(np.array([at]), tape.generator)[0])), tape)
+
+
+def _call(call: Callable[[], Any], tape: Tape) -> Any:
+    """Return what a call returns whose coins come from a tape."""
     tape.begin()
     try:
-        return json.dumps(plain(client.perturb(np.array([at]), tape.generator)[0]))
+        return call()
     finally:
+        tape.calling = False
         if tape.reason:  # also if the client has caught what ended its call
             raise Stop(tape.reason)
 
@@ -372,58 +409,107 @@ def _laws(
     """
     begin = tree.clock()
     ends = [begin + (until - begin) * (at + 1) / client.k for at in range(client.k)]
+    asks = [functools.partial(_ask, client, at, tree) for at in range(client.k)]
     try:
-        found = [_ways(client, at, tree, end) for at, end in enumerate(ends)]
+        found = [_ways(ask, tree, end, _LEFT, _LEAST) for ask, end in zip(asks, ends)]
     except ClientError:  # a compiled function may refuse a whole number that is not drawn yet
         if not tree.lazy:
             raise
         tree.lazy = False
         return _laws(client, tree, until, least)
-    for at, (ways, _) in enumerate(found):
-        for _ in range(max(1, math.ceil(least / max(1, len(ways))) - 1)):
-            for way, node in ways.items():
-                tree.follow(node, grow=False)
-                if (_ask(client, at, tree), tuple(tree.words)) != (way.report, way.when):
-                    tree.stop(MOVED)
-    return [[*ways] for ways, _ in found], [left for _, left in found]
+    for ask, (ends_of, _) in zip(asks, found):
+        for _ in range(max(1, math.ceil(least / max(1, len(ends_of))) - 1)):
+            _repeat(ask, tree, ends_of)
+    return [[Way(end.mass, *one) for end, one in ends_of.items()] for ends_of, _ in found], [
+        left for _, left in found
+    ]
 
 
-def _ways(client: Client, at: int, tree: Tree, until: float) -> tuple[dict[Way, Node], float]:
-    """Run ways for the input at a position, likeliest first, until the mass left is small.
+def _ways(
+    ask: Callable[[], Any],
+    tree: Tree,
+    until: float,
+    enough: float,
+    least: int = 1,
+    most: int = 10**9,
+) -> tuple[dict[Node, tuple[tuple[str, ...], Any]], float]:
+    """Run ways through a call, likeliest first, until the mass left is small.
 
-    Return these ways with their last nodes, and the mass that is left.
+    Return conditions and the answer of these ways by their last nodes, and the mass that is left.
     """
     tree.plant(until)
     begin = tree.clock()
-    ends: dict[Node, tuple[tuple[str, ...], str]] = {}
+    ends: dict[Node, tuple[tuple[str, ...], Any]] = {}
     join, left, traced = True, 1.0, sys.gettrace()
     for calls in itertools.count(1):
         tree.follow(heapq.heappop(tree.open)[2])
         sys.settrace(tree.joints if join else traced)
         try:
-            report = _ask(client, at, tree)
+            answer = ask()
         except Stop:
             if tree.reason != LEFT:
                 raise
         else:
             if tree.at < len(tree.ahead):
                 tree.stop(MOVED)
-            ends[tree.node] = tuple(tree.words), report
+            ends[tree.node] = tuple(tree.words), answer
         finally:
             sys.settrace(traced)
+        if tree.wanted:
+            _learn(tree, *tree.wanted)
         if join and not tree.joints.pure:  # begin again, and join nothing
             tree.plant(until)
             join, ends = False, {}
         again = (tree.clock() - begin) * len(ends) / calls  # seconds for running all ways again
         over = not tree.open or len(ends) >= tree.most or tree.clock() + again > until
+        over |= calls >= most
         if over or calls & (calls - 1) == 0:
             left = tree.weigh()
         # further ways are not likelier than these
         if calls == _EARLY and (1 - left) * tree.most < _EARLY * (1 - _MOST):
             tree.stop(f"there are more than {tree.most:,} ways through the client")
-        if over or (left < _LEFT and calls >= _LEAST):
-            return {Way(end.mass, *text): end for end, text in ends.items()}, left
+        if over or (left < enough and calls >= least):
+            return ends, left + tree.lost
     raise AssertionError
+
+
+def _repeat(
+    ask: Callable[[], Any], tree: Tree, ends: dict[Node, tuple[tuple[str, ...], Any]]
+) -> None:
+    """Run ways again, which must give the same answers."""
+    for end, (words, answer) in ends.items():
+        tree.follow(end, grow=False)
+        if (ask(), tuple(tree.words)) != (answer, words):
+            tree.stop(MOVED)
+
+
+def _learn(tree: Tree, key: Any, call: Callable[[], Any]) -> None:
+    """Run the ways through a call of a function, and keep one for each value that it returns.
+
+    Nothing is kept if too many ways are left, or if the function keeps something elsewhere. Then
+    each such call is run for itself.
+    """
+
+    def ask() -> Any:
+        value = frozen(_call(call, tree), [])
+        return value if tree.joints.pure and not tree.seeds else tree.stop(MOVED)
+
+    enough = min(_LEFT / tree.node.mass, _MOST)
+    outer = {**vars(tree), "wanted": None}
+    tree.calls[key] = tree.wanted = None
+    with contextlib.suppress(Exception, Stop):
+        ends, left = _ways(ask, tree, tree.until, enough, most=_EARLY)
+        _repeat(ask, tree, ends)
+        if left - tree.lost < enough:
+            likeliest: dict[Any, Node] = {}
+            masses: dict[Any, float] = {}
+            for end, (_, value) in ends.items():
+                likeliest[value] = max(likeliest.get(value, end), end, key=lambda one: one.mass)
+                masses[value] = masses.get(value, 0.0) + end.mass
+            outer["calls"][key] = Call(
+                tree.nodes[0], {likeliest[value]: mass for value, mass in masses.items()}, left
+            )
+    vars(tree).update(outer)
 
 
 def _curve(*laws: list[Way]) -> list[tuple[str, float, float]]:
