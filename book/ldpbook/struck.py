@@ -28,22 +28,20 @@ class When(SphinxRole):
         return ([] if conditions.reason(condition) else [nodes.inline(condition=condition)]), []
 
 
-def _sentence(start: nodes.inline) -> list[nodes.Node]:
-    """Return what follows the beginning of a sentence up to its end; a text that goes on behind the end is split."""
+def _stop(start: nodes.inline) -> int:
+    """Return the position behind the sentence that begins at a node; a text that goes on behind its end is split."""
     place = start.parent
-    found: list[nodes.Node] = []
-    for node in place[place.index(start) + 1 :]:
+    for at in range(place.index(start) + 1, len(place)):
+        node = place[at]
         if isinstance(node, nodes.inline) and "condition" in node:
-            break
-        found.append(node)
+            return at
         text = node.astext()
         end = END.search(text)
         if isinstance(node, nodes.Text) and end:
-            place.replace(node, [nodes.Text(text[: end.end()]), nodes.Text(text[end.end() :])])
-            return [*found[:-1], place[place.index(start) + len(found)]]
-        if end and end.end() == len(text):
-            break
-    return found
+            place[at : at + 1] = [nodes.Text(text[: end.end()]), nodes.Text(text[end.end() :])]
+        if end and (isinstance(node, nodes.Text) or end.end() == len(text)):
+            return at + 1
+    return len(place)
 
 
 def strike(app: Sphinx, doctree: nodes.document, page: str) -> None:
@@ -54,13 +52,12 @@ def strike(app: Sphinx, doctree: nodes.document, page: str) -> None:
     for start in starts:
         condition = start["condition"]
         state = str(bool(found[condition])).lower() if condition in found else "unknown"
-        sentence = _sentence(start)
+        place, stop = start.parent, _stop(start)  # by position, as breaks of lines are equal texts
+        first = place.index(start)
         before, after = "", "</span>"
         if state == "false":
             before = '<span class="visually-hidden">Not for these parameters: </span>'
             after = f'</span><em class="when-remark"> {html.escape(said, quote=False)}.</em>'
         role = ' role="deletion"' if state == "false" else ""
         head = f'<span data-when="{html.escape(condition)}" data-condition="{state}"{role}>{before}'
-        for node in sentence:
-            start.parent.remove(node)
-        start.parent.replace(start, [provenance.raw(head), *sentence, provenance.raw(after)])
+        place[first:stop] = [provenance.raw(head), *place[first + 1 : stop], provenance.raw(after)]

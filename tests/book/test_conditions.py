@@ -5,6 +5,7 @@ import json
 import pytest
 import sentences
 from docutils import nodes
+from docutils.utils import new_document
 from notebooks import NOTEBOOKS, cells_of
 
 from ldpbook import conditions, struck
@@ -48,8 +49,27 @@ def test_a_sentence_ends_where_readers_see_its_end(after, sentence):
         "", "", start, *(nodes.Text(x) if isinstance(x, str) else x for x in after)
     )
     whole = place.astext()
-    assert "".join(node.astext() for node in struck._sentence(start)) == sentence
+    stop = struck._stop(start)
+    assert "".join(node.astext() for node in place[1:stop]) == sentence
     assert place.astext() == whole
+
+
+def test_a_break_within_a_sentence_leaves_the_others(monkeypatch):
+    """Breaks of lines are nodes with equal texts."""
+    monkeypatch.setattr(struck.execute.Project, "of", lambda app: None)
+    monkeypatch.setattr(struck.provenance, "executed", lambda project, page: None)
+    texts = [
+        nodes.Text(x) for x in ("One", "\n", "two. ", "Three", "\n", "four. Five", "\n", "six.")
+    ]
+    start = nodes.inline(condition="k > 2")
+    place = nodes.paragraph("", "", *texts[:3], start, *texts[3:])
+    document = new_document("")
+    document += place
+    struck.strike(None, document, "page")
+    said = [node.astext() for node in place if not isinstance(node, nodes.raw)]
+    assert "".join(said) == "One\ntwo. Three\nfour. Five\nsix."
+    first, last = (i for i, node in enumerate(place) if isinstance(node, nodes.raw))
+    assert "".join(node.astext() for node in place[first + 1 : last]) == "Three\nfour."
 
 
 def test_a_remark_names_the_book_s_values_of_changed_parameters():
