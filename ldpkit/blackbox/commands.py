@@ -23,7 +23,8 @@ from ..jit import waiting
 from ..types import Word
 from . import betting
 from .clients import Client
-from .clients.client import SeparateClient, place
+from .clients.client import SeparateClient
+from .clients.identity import place
 from .exact import ExactResult, exact_client
 from .findings import JUNIT, SARIF, Finding, baseline_of, judged, junit_of, sarif_of, without_values
 from .options import curve_of, listed, target_of

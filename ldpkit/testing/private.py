@@ -12,7 +12,8 @@ from ..auditors.base import ALPHA
 from ..auditors.result import Row
 from ..blackbox import curve as curves
 from ..blackbox.clients import Client, Program
-from ..blackbox.clients.client import SeparateClient, place
+from ..blackbox.clients.client import SeparateClient
+from ..blackbox.clients.identity import place
 from ..blackbox.edges import inputs_of
 from ..blackbox.findings import Finding, without_values
 from ..blackbox.sequential import SequentialAudit

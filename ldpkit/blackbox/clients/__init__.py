@@ -2,7 +2,7 @@
 
 from ...mechanisms.base import ClientError
 from .client import Client
-from .process import Program
+from .program import Program
 from .recordings import recorded
 
 __all__ = ["Client", "ClientError", "Program", "recorded"]

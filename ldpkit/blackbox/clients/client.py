@@ -1,17 +1,11 @@
-"""Any Python callable as a mechanism, for audits of other packages, and the identity of what was
-audited."""
+"""Any Python callable as a mechanism, for audits of other packages."""
 
 import copy
 import functools
-import hashlib
 import inspect
 import math
-import os
-import re
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -23,9 +17,11 @@ from ...reports import Bits, ReportType, Subset, Value
 from ...types import Array, ArrayLike, Input, Reports, Rng, Row, Word
 from .anything import Anything
 from .arrivals import arrived, timed
-from .process import Process, Program
+from .identity import origin
+from .process import Process
+from .program import Program
 
-__all__ = ["Client", "SeparateClient", "identity"]
+__all__ = ["Client", "SeparateClient"]
 
 
 FORMS: dict[str, Callable[[int], ReportType]] = {
@@ -38,7 +34,6 @@ ON_ERROR = ("stop", "report")
 """Names of the two ways to treat an error of a client, see `Client`."""
 
 
-_ADDRESS = re.compile(" at 0x[0-9a-f]+")  # in a repr; it differs from process to process
 _MESSAGE_LENGTH = 200  # characters of an error's message in a report
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 
@@ -220,20 +215,8 @@ class Client(Mechanism):
         return digests.digest(self.origin())[:16]
 
     def origin(self, known: Row | None = None) -> Row:
-        """Return what identifies the code behind the client, see `identity`: arguments and object
-        of the function, and a digest of its source; or command and files of a program."""
-        given: Row = {}
-        function: Any = self.function
-        while isinstance(function, functools.partial):
-            given["arguments"] = _ADDRESS.sub("", repr((function.args, function.keywords)))
-            function = function.func
-        if isinstance(function, Program):
-            files = [file_digest(Path(file)) for file in _files(function)]
-            return given | {"command": list(function.words), "files": files}
-        owner = getattr(function, "__self__", function)  # of a bound method, its object
-        if owner is not None and not (inspect.isroutine(owner) or inspect.ismodule(owner)):
-            given["object"] = _ADDRESS.sub("", repr(owner))
-        return given | {"client": _source(function)}
+        """Return what identifies the code behind the client, see `identity`."""
+        return origin(self.function)
 
     def _single_report(self, value: Input) -> Reports:
         asked: Any = self.function
@@ -365,81 +348,3 @@ class SeparateClient(Client):
 
 def _perturb(client: Client, values: ArrayLike, rng: Rng) -> tuple[Array, Any]:
     return client.perturb(values, rng), rng.bit_generator.state
-
-
-# --- identity -------------------------------------------------------------------------------------
-
-
-def identity(mechanism: Any, known: Row | None = None) -> Row:
-    """Return what identifies an audited mechanism, in a form that another process can compare.
-
-    Parameters
-    ----------
-    known : mapping, optional
-        An earlier return value. Recordings may have grown since then, so that only as many bytes
-        are compared.
-
-    Returns
-    -------
-    dict
-        Release of this package, name and parameters. A client adds a digest of its source. A
-        program adds its command, and digests of the files that it names. Recordings add digests of
-        their first bytes.
-    """
-    import importlib.metadata  # imported here, because few audits are kept
-
-    given = {
-        "release": importlib.metadata.version("ldpkit"),
-        "mechanism": mechanism.name,
-        "parameters": {name: repr(value) for name, value in mechanism.parameters.items()},
-    }
-    return given | (mechanism.origin(known) if isinstance(mechanism, Client) else {})
-
-
-def place(mechanism: Any) -> tuple[str, int]:
-    """Return the file with the code of a mechanism, client or program, or its first recording, and
-    the line at which the code begins; an empty name if there is no such file."""
-    if isinstance(mechanism, SeparateClient):
-        found: tuple[str, int] = mechanism.function(place)
-        return found
-    code = getattr(mechanism, "function", mechanism)
-    while isinstance(code, functools.partial):
-        code = code.func
-    recorded = [str(path) for path in getattr(mechanism, "paths", ())]
-    if recorded or isinstance(code, Program):
-        files = recorded or _files(code)[1:] or _files(code) or [""]  # the script, not what runs it
-        return files[0], 1
-    owner = inspect.unwrap(code if inspect.isroutine(code) or inspect.isclass(code) else type(code))
-    try:
-        return inspect.getsourcefile(owner) or "", inspect.getsourcelines(owner)[1]
-    except (TypeError, OSError):
-        return "", 1
-
-
-def _files(program: Program) -> list[str]:
-    """Return the files that the words of a program name, the executable first."""
-    named = [shutil.which(program.words[0]), *program.words[1:]]
-    return [word for word in named if word and os.path.isfile(word)]
-
-
-def file_digest(path: Path, size: int = -1) -> str:
-    """Return a digest of the first `size` bytes of a file, of all by default."""
-    with path.open("rb") as file:
-        return hashlib.sha256(file.read(size)).hexdigest()[:16]
-
-
-def _source(function: Any) -> str:
-    """Return a name and a digest of a function or of the class of an object.
-
-    The digest is that of the file which defines it, or of its code if there is no such file.
-    """
-    routine = inspect.isroutine(function) or inspect.isclass(function)
-    owner = function if routine else type(function)
-    name = f"{owner.__module__}:{owner.__qualname__}"
-    try:
-        return f"{name} {file_digest(Path(inspect.getfile(owner)))}"
-    except (TypeError, OSError):
-        code = getattr(owner, "__code__", None)
-        plain = [value for value in code.co_consts if not inspect.iscode(value)] if code else []
-        text = code.co_code + repr(plain).encode() if code else b""
-        return f"{name} {hashlib.sha256(text).hexdigest()[:16]}"

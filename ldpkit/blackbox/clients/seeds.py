@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...mechanisms.base import ClientError
-from .process import Program
+from .program import Program
 
 __all__ = ["CLOCK", "SAME", "Seed", "gains", "known_seed"]
 

@@ -21,7 +21,7 @@ from ...stats import down
 from ...types import Array, Reports
 from ..clients import Client, Program
 from ..clients.anything import Line, rows
-from ..clients.client import identity
+from ..clients.identity import identity
 from ..clients.recordings import Recordings
 from ..clients.seeds import Seed, known_seed
 from .bettor import Bettor
