@@ -25,7 +25,7 @@ __all__ = [
 
 
 ATTACKS: dict[str, "Attack"] = {}
-"""The attacks by name, which `ldpkit.attacks` enters."""
+"""The attacks by name. The modules of `ldpkit.attacks` fill this table."""
 
 
 @runtime_checkable
@@ -98,7 +98,9 @@ def able(report_type: ReportType) -> list[str]:
 
 
 class FixedEvent(Attack):
-    """An attack whose event `choose` fixes before any report is made, so that it may be sampled.
+    """An attack whose method `choose` fixes the event before any report is made.
+
+    Therefore counts of the event may be sampled from its exact rates.
 
     Attributes
     ----------

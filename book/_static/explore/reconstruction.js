@@ -29,7 +29,7 @@
       plane: {
         wide: true,
         caption:
-          "Largest advantage of any adversary over blind guessing, exact. Dashed: what no mechanism with this ε exceeds; for a skewed prior the looser total variation × (1 − κ), with κ the chance that two records agree.",
+          "Largest advantage of any adversary over blind guessing, exact. The dashed line is a bound for every mechanism with this ε. If the prior is skewed, it is the looser bound total variation × (1 − κ). Here κ is the chance that two records agree.",
       },
       prior: {
         caption: "The prior: what the adversary knows before the report, record by record.",
@@ -121,7 +121,7 @@
         g.end();
         const list = names.map((n) => `${n} ${digits(100 * advantages[n])}`).join(", ");
         say(
-          `One report of ${grouped(s.m)} possible records lifts the chance of naming the right one by up to so many percentage points: ${list}. No mechanism with ε = ${s.epsilon} allows more than ${digits(100 * roof)}. (Before the report: ${digits(100 * prior[0])} % at best.)`,
+          `There are ${grouped(s.m)} possible records. One report raises the chance of naming the right one by at most these percentage points: ${list}. No mechanism with ε = ${s.epsilon} allows more than ${digits(100 * roof)}. (Before the report: ${digits(100 * prior[0])} % at best.)`,
         );
       };
     },

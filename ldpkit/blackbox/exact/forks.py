@@ -142,7 +142,7 @@ class Tree(Tape):
     def weigh(self) -> float:
         """Give each node the mass of all ways to it, and return the mass of the open ones.
 
-        What the calls that were inserted have lost is kept in `lost`.
+        The attribute `lost` gets the mass that inserted calls have lost.
 
         The masses solve m = e + A m, where e is the first node. A leads from a node to its children
         with their shares, or to the node that has the same state.

@@ -8,7 +8,7 @@ attribute, to an item or to a variable outside its function. A line is not joine
 variable holds anything but numbers, texts, tuples, coins that no arithmetic changed, functions,
 modules and generators.
 
-If a function is called again with the same arguments on another way, the ways through this call are
+Another way may call a function again with the same arguments. Then the ways through this call are
 run for themselves, once for all its calls. Each later call then has one way for each value that it
 returns, with the probability of the value. So a sampler that tosses one helper's coin in each round
 of its loop needs few ways. The function must have no variables of an enclosing one, and its

@@ -11,8 +11,8 @@ the claim. For a live client the input of every report is chosen by a coin of it
 audit does not assume independence.
 
 Reports flow through these modules: `loop` draws them, `columns` reads places and values, and
-`table` counts them as tokens for each input. Between two blocks `bettor` chooses experts on tokens,
-and `wealth` adds up what the experts win. After a refutation `causes` takes suspects away and
+`table` counts them as tokens for each input. Between two blocks of
+reports the module `bettor` chooses experts on tokens, and `wealth` adds up what they win. After a refutation `causes` takes suspects away and
 audits again. `sentence` states what the audit could not have seen.
 """
 
@@ -80,7 +80,7 @@ class SequentialAudit(PairAudit):
         Stop when the bound is this close to the claim.
     max_time : float, optional
         Seconds after which to stop. The clock stands still while kernels are compiled. An audit
-        that could not yet have refuted a client in the clear goes on, for twice as long at most.
+        that could not yet have refuted a client without noise goes on, for twice as long at most.
     explain : float
         Seconds in which the cause of a refutation is looked for; 0 for none.
     """
