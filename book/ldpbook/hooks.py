@@ -123,7 +123,9 @@ def stakes(project: execute.Project) -> str:
     table = pd.read_csv(path)
     broken = table[table["verdict"].str.startswith("violates")]
     digits = broken["package"].isin(["diffprivlib", "ldpkit"]).sum()  # as on the page of released clients
-    return f": [{len(broken)} of {len(table)} clients](released/index) do, {digits} of them only in the last digits of their numbers"
+    return (
+        f": [{len(broken)} of {len(table)} clients](released/index) do, {digits} of them only in the last digits of their numbers"
+    )
 
 
 GENERATED: dict[str, Callable[[execute.Project], str]] = {

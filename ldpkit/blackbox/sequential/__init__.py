@@ -11,9 +11,9 @@ the claim. For a live client the input of every report is chosen by a coin of it
 audit does not assume independence.
 
 Reports flow through these modules: `loop` draws them, `columns` reads places and values, and
-`table` counts them as tokens for each input. Between two blocks of
-reports the module `bettor` chooses experts on tokens, and `wealth` adds up what they win. After a refutation `causes` takes suspects away and
-audits again. `sentence` states what the audit could not have seen.
+`table` counts them as tokens for each input. Between two blocks of reports the module `bettor`
+chooses experts on tokens, and `wealth` adds up what they win. After a refutation `causes` takes
+suspects away and audits again. `sentence` states what the audit could not have seen.
 """
 
 import itertools
