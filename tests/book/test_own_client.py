@@ -72,7 +72,7 @@ def test_a_client_without_a_return_is_judged_and_the_lack_is_named(judged):
     assert verdict.startswith("VIOLATION") and "return" not in verdict and facts["cause"]
 
 
-def test_what_is_shown_of_a_result_is_in_words_and_says_nothing_twice(judged):
+def test_a_result_is_shown_in_words_and_its_cause_once(judged):
     """A leak of two inputs, and a client that is honest."""
     leaks = """def client(values, rng):
     return [{"is": v if rng.random() < 0.9 else "red", "t": int(rng.integers(99))} for v in values]"""
