@@ -49,7 +49,7 @@
     file = location.protocol === "file:",
     line = element("p", { id: "engine-offer" });
   function begin(start) {
-    line.remove();
+    for (const one of [line, ...document.querySelectorAll(".run-first")]) one.remove();
     load({ data: page, start }, ["engine/parts.js", "live/worker.js"]);
   }
   if (engineLacks) line.textContent = `${engineLacks} “make lab” runs this page.`;
@@ -63,6 +63,20 @@
       onclick: () => begin(true),
     });
     run.dataset.runHere = "";
+    for (const place of document.querySelectorAll(
+      ".exercise.admonition > section:has(> .highlight-python)",
+    )) {
+      const first = element("p", { className: "run-first" });
+      first.append(
+        element("button", {
+          type: "button",
+          textContent: "▶ Run this page first",
+          onclick: () => begin(true),
+        }),
+        " Then a box for your answer is here.",
+      );
+      place.append(first);
+    }
     const change = element("button", {
       type: "button",
       textContent: "Change parameters or cells",

@@ -31,8 +31,11 @@
     if (!found.length) return ["", "Please give one number, such as 0.25, 0,25, 25 % or 1/4."];
     const near = found.reduce((a, b) => (Math.abs(b - right) < Math.abs(a - right) ? b : a));
     const digits = Math.max(0, Math.ceil(-Math.log10(tolerance)));
-    if (Math.abs(near - right) <= tolerance * (1 + 1e-9))
-      return ["good", `Right: ${right.toFixed(digits).replace("-", "\u2212")}.`];
+    const close = (value) => Math.abs(value - right) <= tolerance * (1 + 1e-9);
+    if (close(near)) return ["good", `Right: ${right.toFixed(digits).replace("-", "\u2212")}.`];
+    const share = found.map((value) => +(value / 100).toPrecision(12)).find(close);
+    if (right < 1 && share !== undefined && !text.includes("%"))
+      return ["bad", `Not yet: write ${share}, or ${text.trim()} %.`];
     return ["bad", `Not yet: ${near < right ? "more" : "less"} than that.`];
   }
   function begin(box) {

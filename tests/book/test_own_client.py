@@ -13,7 +13,7 @@ from ldpkit.mechanisms.base import ClientError
 
 @pytest.fixture
 def judged(monkeypatch):
-    """Judge a client as the worker does, natively; return the verdict and the facts that the page gets."""
+    """Judge a client as the worker does, natively; return what the page gets: the verdict, words and facts."""
     told = []
     host = types.SimpleNamespace(call=lambda message: told.append(json.loads(message)) or b"null")
     monkeypatch.setitem(sys.modules, "_host", host)
@@ -24,7 +24,7 @@ def judged(monkeypatch):
     def run(code, values=(0, 1, 2, 3), trials=100):
         judge.judge(code, list(values), epsilon=1.0, trials=trials, alpha=0.01, seed=1)
         *_, shown = [one["content"]["data"] for one in told if one["type"] == "display_data"]
-        return shown["text/plain"], shown["application/json"]
+        return shown["text/plain"], *shown["application/json"].values()
 
     monkeypatch.setattr(judge, "LARGEST", 40)
     return run
@@ -51,7 +51,7 @@ def test_a_fault_of_the_readers_code_is_named_with_its_line_and_without_options(
 
 
 def test_a_report_of_the_largest_size_is_judged(judged):
-    verdict, facts = judged("def client(value):\n    return str(value) * 38")
+    verdict, _, facts = judged("def client(value):\n    return str(value) * 38")
     assert verdict.startswith("VIOLATION") and facts["verdict"]
 
 
@@ -66,7 +66,33 @@ def test_code_that_defines_no_function_or_is_no_python_is_named(judged):
 
 def test_a_client_without_a_return_is_judged_and_the_lack_is_named(judged):
     """None may be a report, and a client that sends it for one input only gives that input away."""
-    verdict, _ = judged("def client(value):\n    value + 1")
+    verdict, *_ = judged("def client(value):\n    value + 1")
     assert verdict.startswith("Inconclusive") and "lack a return" in verdict
-    verdict, facts = judged("def client(value):\n    if value:\n        return 1")
+    verdict, _, facts = judged("def client(value):\n    if value:\n        return 1")
     assert verdict.startswith("VIOLATION") and "return" not in verdict and facts["cause"]
+
+
+def test_a_result_is_shown_in_words_and_its_cause_once(judged):
+    """A leak of two inputs, and a client that is honest."""
+    leaks = """def client(values, rng):
+    return [{"is": v if rng.random() < 0.9 else "red", "t": int(rng.integers(99))} for v in values]"""
+    verdict, words, facts = judged(leaks, ("red", "green", "blue"), 3000)
+    assert verdict.startswith("VIOLATION") and "Cause" not in verdict
+    assert words["Cause"] == facts["cause"] and words["Cause"].endswith("Cause: field is.")
+    assert "reports of 'green', and in" in words["Event"] and words["Event"].endswith(
+        "of the others."
+    )
+    assert "'green' against the others leads" in words["Inputs"]
+    assert (
+        words["Bound"].startswith("ε is at least 1.")
+        and "time of reports" in words["Not looked at"]
+    )
+    honest = "def client(values, rng):\n    return [int(rng.integers(2)) for _ in values]"
+    verdict, words, _ = judged(honest, trials=3000)
+    assert verdict.startswith("No violation found") and verdict.endswith(
+        "does not prove the claim."
+    )
+    assert list(words) == ["Bound", "Event", "It would have found", "Not looked at", "Inputs"]
+    assert (
+        words["Bound"] == "Nothing is proven about ε." and "refuted" in words["It would have found"]
+    )

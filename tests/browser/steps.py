@@ -56,7 +56,7 @@ def running(server):
 def opened(page, address):
     page.goto(address, wait_until="load")
     page.wait_for_selector(".explorer[data-state=ready]")
-    return page.locator(".explorer")
+    return page.locator(".explorer[data-explorer]")
 
 
 def said(page):

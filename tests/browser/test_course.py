@@ -66,6 +66,8 @@ def test_numbers_may_be_written_in_every_common_way(page):
         assert said(answer, text) == "Right", text
     for answer, text in [("0.25", "25"), ("0.5", "-0.5"), ("22026", "22.026")]:
         assert said(answer, text) == "Not yet", text
+    box.evaluate("b => { b.dataset.answer = 0.5625; }")
+    assert answered(box, "56.25") == "Not yet: write 0.5625, or 56.25 %."
     examples = "Please give one number, such as 0.25, 0,25, 25 % or 1/4."
     for text in ("1/0", "1/2/3", "0..5", "--1", "x", "%", "1e"):
         assert said("0.25", text) == examples, text

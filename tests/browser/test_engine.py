@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from kernel_calls import check
 
-from browser.conftest import CLASSROOM, HTML, ROOT, serve
+from browser.conftest import CLASSROOM, HTML, ROOT, serious, serve
 from ldpbook import execute
 from ldpbook.engine import parts, signatures
 
@@ -341,13 +341,25 @@ def test_two_tabs_at_once_one_of_which_leaves_and_a_full_disk(browser, site):
 
 def test_a_lesson_checks_an_answer_and_runs_an_edited_cell(page, site):
     page.goto(f"{site}/book/course/coins.html")
-    page.get_by_role("button", name="Change parameters or cells").click()
-    answer = page.locator("details.live-scratch").first
+    exercise = page.locator("#course-coins-1")
+    exercise.get_by_role("button", name="Run this page first").click()
+    assert ended(page) == "done" and page.locator(".run-first").count() == 0
+    answer = exercise.locator("details.live-scratch")
+    assert answer.locator("summary").bounding_box()["height"] >= 24
     answer.locator("summary").click()
     box, check = answer.locator("textarea"), answer.get_by_role("button", name="Check my answer")
     assert check.inner_text() == "✓ Check my answer"
     check.click()
-    answer.get_by_text("✗ not yet").wait_for(timeout=280_000)
+    alert = answer.get_by_role("alert")
+    assert alert.inner_text() == "Replace each ... first. Nothing was run."
+    assert page.evaluate(STATE) == "done"  # of the run before
+    box.fill(box.input_value().replace("= ...", "= 0.5"))
+    check.click()
+    answer.get_by_text("✗ not yet").wait_for(timeout=100_000)
+    assert alert.inner_text().startswith("Not yet: the check assert abs(right - told) < 0.002")
+    assert alert.inner_text().endswith("< 0.002 fails.") and answer.locator("pre").count() == 0
+    assert ": the check assert abs(right - told)" in status(page)
+    answer.get_by_role("button", name="Undo").click()
     given = box.input_value().replace("told = ...", "told = 5 / 6")
     box.fill(given.replace("epsilon = ...", "epsilon = np.log(5)"))
     check.click()
@@ -387,9 +399,9 @@ def test_an_own_client_is_judged_and_finds_nothing_of_the_reader(page, site):
     page.evaluate("document.cookie = 'secret=1'; localStorage.secret = 1")
     page.locator("[data-own-run]").click()
     assert ended(page, OWN) == "done"
-    assert "VIOLATION" in page.inner_text(
-        "[data-own-result]"
-    ) and "the report is" in page.inner_text("[data-own-result]")
+    result = page.locator("[data-own-result]")
+    assert "VIOLATION" in result.locator("p:focus").inner_text()  # the reader is led there
+    assert "the report is" in result.locator("dl").inner_text()
     box, go = page.locator("[data-own-client]"), page.locator("[data-own-run]")
     box.fill(SPY)
     page.asked = []
@@ -409,6 +421,7 @@ def test_an_own_client_is_judged_and_finds_nothing_of_the_reader(page, site):
     page.wait_for_function(f"{OWN} === 'running'", timeout=200_000)
     page.locator("[data-own-python] [data-run-cancel]").click()
     assert ended(page, OWN) == "cancelled"
+    assert page.locator("[data-own-python] [role=status]:focus").count() == 1
     for text, words in (
         ("x = 1", "must define a function"),
         ("def client(", "SyntaxError"),
@@ -419,6 +432,35 @@ def test_an_own_client_is_judged_and_finds_nothing_of_the_reader(page, site):
         assert ended(page, OWN) == "failed"
         assert words in page.locator("[data-own-python] [role=status]").inner_text()
     assert page.outside == []
+
+
+def test_the_form_of_an_own_client_and_its_result_fit_a_phone(page, site, theme):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{site}/book/explore/own.html")
+    box, place = page.locator("[data-own-client]"), page.locator("[data-own-python]")
+    assert box.bounding_box()["width"] > 300
+    assert box.evaluate("e => getComputedStyle(e).whiteSpace").startswith("pre")
+    mono = "e => getComputedStyle(e).fontFamily.includes('monospace')"
+    assert box.evaluate(mono) and box.evaluate("e => e.scrollWidth > e.clientWidth")
+    for one in place.locator("input, button").all():
+        assert one.bounding_box()["height"] >= 24
+    labels = place.locator("label").evaluate_all(
+        "all => all.map(l => l.getBoundingClientRect().bottom <= l.control.getBoundingClientRect().top)"
+    )
+    assert labels == [True] * 5
+    place.locator("[name=values]").fill('["red", "green", "blue"]')
+    box.fill("def client(value):\n    return {'field': value, 'second': 'x' * 200}\n")
+    page.locator("[data-own-run]").click()
+    assert ended(page, OWN) == "done"
+    shown = place.locator("[data-own-result]")
+    assert "against the others leads" in shown.inner_text() and "'blue'" in shown.inner_text()
+    assert "tried" not in shown.inner_text() and shown.locator("table").is_hidden()
+    shown.locator("summary").click()
+    assert shown.locator("table").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert serious(page, "[data-own-python]") == []
+    top = "getComputedStyle(document.querySelector('#pst-back-to-top')).display"
+    assert page.evaluate(top) == "none"  # it would stand over buttons
 
 
 def test_a_client_that_never_answers_is_ended(page, site):

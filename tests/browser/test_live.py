@@ -433,13 +433,20 @@ def test_a_scratch_cell_and_a_solution_of_an_exercise_run_and_neither_changes_th
     scratch = page.locator("#course-grr-1 .live-scratch")
     scratch.locator("summary").click()
     code, button = scratch.locator("textarea"), scratch.locator(".live-run")
-    button.click()  # as it stands it has to fail
-    assert status(page, "Stopped").startswith("Stopped at the scratch cell of exercise ")
-    assert scratch.locator(".live-error").count() == 1
-    code.fill(code.input_value().replace("p, q, epsilon = ..., ..., ...", ANSWER))
+    alert, given = scratch.get_by_role("alert"), code.input_value()
+    button.click()
+    assert alert.inner_text() == "Replace each ... first. Nothing was run."
+    code.fill(given.replace("p, q, epsilon = ..., ..., ...", "p, q, epsilon = 0.5, 0.2, 1"))
+    button.click()
+    said = status(page, "Stopped")
+    assert said.startswith("Stopped at the scratch cell of exercise ")
+    failed = "the check assert abs(rule.p - p) < 1e-9 and abs(rule.q - q) < 1e-9 fails."
+    assert failed in said and alert.inner_text() == f"Not yet: {failed}"
+    assert scratch.locator("pre").count() == 0  # no traceback
+    code.fill(given.replace("p, q, epsilon = ..., ..., ...", ANSWER))
     button.click()
     assert status(page, "Done").endswith(": all its checks hold.")
-    assert scratch.locator(".live-error").count() == 0
+    assert alert.count() == 0
     code.fill("6 * 7")
     code.press("Shift+Enter")
     scratch.locator(".live-result").wait_for()

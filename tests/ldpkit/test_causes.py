@@ -81,7 +81,8 @@ def rare(values, rng):
 
 LEAKS = {last_bits: "last digits", order: "order of the list", length: "length",
          keys: "order of keys", repeated: "a repeated report", kind: "form of numbers",
-         field: "field own", two_fields: "fields a and b each alone", budget_in_every_field: "",
+         field: "field own", two_fields: "fields a and b, each of which alone refutes the claim",
+         budget_in_every_field: "",
          noisy_bits: "", shared_noise: "fields a and b together",
          rare: "field log", coin: ""}  # fmt: skip
 

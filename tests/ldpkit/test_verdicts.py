@@ -232,3 +232,18 @@ def test_warnings_stand_in_text_and_json(call, here):
     assert len(printed["warnings"]) == 2
     assert printed["status"] == "inconclusive" and printed["pair"] == [0, 9]
     assert sum(line.startswith("warning ") for line in call(text)[1].splitlines()) == 2
+
+
+def test_sentences_name_the_values_of_a_client_and_not_their_positions():
+    last = {"blue": 0}
+
+    def one(value, rng):  # a report about blue is 7 more than the one before about blue
+        last["blue"] += 7 * (value == "blue")
+        return last["blue"] if value == "blue" else int(rng.integers(10**9))
+
+    values = ["red", "green", "blue"]
+    client = Client(lambda given, rng: [one(v, rng) for v in given], values=values, epsilon=1.0)
+    found = audit(client, trials=1000)
+    leads = "('red', 'green', 'blue'); 'blue' against the others leads."
+    assert f"Asked were 3 inputs {leads}" in found.verdict
+    assert "that of the last report of input 'blue'" in found.event

@@ -18,42 +18,56 @@
   const state = (word) => {
     host.closest("section").dataset.runState = word;
   };
-  const field = (label, name, value, attributes = {}) => {
-    const input = make("input", { name, value, autocomplete: "off", ...attributes });
-    return { input, box: make("label", {}, `${label} `, input) };
+  /* A control below its label, as those of the explorers. */
+  const field = (label, input, more = "") => {
+    input.id = `own-python-${input.name}`;
+    const box = make(
+      "div",
+      { class: `ex-control ${more}` },
+      make("label", { for: input.id }, label),
+      input,
+    );
+    return { label, input, box };
   };
+  const entry = (label, name, value, attributes = {}) =>
+    field(
+      label,
+      make("input", { name, value, type: "text", autocomplete: "off", ...attributes }),
+      attributes.type ? "" : "ex-wide",
+    );
   const code = make("textarea", {
+      name: "code",
       "data-own-client": true,
-      rows: 10,
+      rows: 8,
+      wrap: "off",
       spellcheck: "false",
       autocapitalize: "off",
-      class: "live-code",
-      "aria-label": "Your client in Python",
+      autocomplete: "off",
     }),
     fields = {
-      values: field("inputs, as JSON", "values", "[0, 1, 2, 3]"),
-      epsilon: field("it claims ε =", "epsilon", "1", {
+      values: entry("Inputs, as a JSON list", "values", "[0, 1, 2, 3]"),
+      epsilon: entry("It claims ε =", "epsilon", "1", {
         type: "number",
         min: 0,
         max: 30,
         step: "any",
       }),
-      alpha: field("wrong with probability at most", "alpha", "0.01", {
+      alpha: entry("Wrong with probability at most", "alpha", "0.01", {
         type: "number",
         min: 0,
         max: 1,
         step: "any",
       }),
-      trials: field("reports per input at most", "trials", "20000", {
+      trials: entry("Reports per input at most", "trials", "20000", {
         type: "number",
         min: 100,
         max: 1e6,
         step: 1,
       }),
     },
-    go = button("▶ Audit this client", () => audit(), { "data-own-run": true }),
-    stop = button("■ Cancel", () => cancel(), { "data-run-cancel": true }),
-    status = make("p", { role: "status" }),
+    go = button("▶ Audit this client", () => audit(), { class: "ex-button", "data-own-run": true }),
+    stop = button("■ Cancel", () => cancel(), { class: "ex-button", "data-run-cancel": true }),
+    status = make("p", { role: "status", tabindex: "-1" }),
     bar = make("progress", {
       max: 1,
       value: 0,
@@ -91,34 +105,56 @@
       );
     const numbers = {};
     for (const name of ["epsilon", "alpha", "trials"]) {
-      const { input, box } = fields[name];
+      const { input, label } = fields[name];
       if (!input.value || !input.checkValidity())
         throw new Error(
-          `“${box.textContent.trim()}” must be a number from ${input.min} to ${input.max}, got “${input.value}”.`,
+          `“${label}” must be a number from ${input.min} to ${input.max}, got “${input.value}”.`,
         );
       numbers[name] = Number(input.value);
     }
     return { code: code.value, values, ...numbers, seed: 1 };
   }
   const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value));
-  function finished({ "text/plain": verdict, "application/json": facts }) {
-    const rows = Object.entries(facts).filter(
-      ([key, value]) => value !== null && value !== "" && key !== "verdict",
-    );
+  function finished({ "text/plain": verdict, "application/json": { words, facts } }) {
+    const rows = Object.entries(facts).filter(([, value]) => value !== null && value !== "");
     result.replaceChildren(
-      make("p", {}, make("strong", {}, String(verdict))),
+      make("p", { tabindex: "-1", "data-tone": facts.violated ? "bad" : "" }, String(verdict)),
       make(
-        "table",
-        { class: "table" },
+        "dl",
+        {},
+        ...Object.entries(words).flatMap(([name, said]) => [
+          make("dt", {}, name),
+          make("dd", {}, String(said)),
+        ]),
+      ),
+      make(
+        "details",
+        {},
+        make("summary", {}, "All fields"),
         make(
-          "tbody",
-          {},
-          ...rows.map(([key, value]) =>
-            make("tr", {}, make("th", { scope: "row" }, key), make("td", {}, shown(value))),
+          "div",
+          { class: "own-facts", role: "region", tabindex: "0", "aria-label": "All fields" },
+          make(
+            "table",
+            { class: "table" },
+            make(
+              "tbody",
+              {},
+              ...rows.map(([key, value]) =>
+                make("tr", {}, make("th", { scope: "row" }, key), make("td", {}, shown(value))),
+              ),
+            ),
           ),
         ),
       ),
     );
+  }
+  /* Whoever waits is led to what the audit came to; whoever edits meanwhile is not. */
+  function lead() {
+    if (document.activeElement?.matches("textarea, input")) return;
+    const place = /** @type {HTMLElement} */ (result.querySelector("p") ?? status);
+    place.focus({ preventScroll: true });
+    place.scrollIntoView();
   }
   const say = (words, share = bar.value) => {
     status.textContent = words;
@@ -167,6 +203,7 @@
     kernel?.disconnect();
     go.disabled = false;
     stop.disabled = bar.hidden = true;
+    lead();
   }
 
   state("idle");
@@ -175,16 +212,15 @@
     return;
   }
   const [size] = engine.split(" ");
+  host.className = "explorer";
   host.replaceChildren(
-    code,
-    make("p", { class: "own-fields" }, ...Object.values(fields).map(({ box }) => box)),
+    field("Your client in Python", code, "ex-code").box,
+    make("div", { class: "ex-controls" }, ...Object.values(fields).map(({ box }) => box)),
+    make("div", { class: "ex-buttons" }, go, stop),
     make(
       "p",
       {},
-      go,
-      " ",
-      stop,
-      ` ${size} MB once, kept in this browser; it takes 700 MB of memory.`,
+      make("small", {}, `${size} MB once, kept in this browser; it takes 700 MB of memory.`),
     ),
     status,
     bar,

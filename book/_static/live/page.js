@@ -92,6 +92,9 @@
       this.last = null;
       this.place.replaceChildren();
     }
+    say(...words) {
+      this.place.append(make("p", { role: "alert" }, ...words));
+    }
     link(words, name, type, data) {
       const url = URL.createObjectURL(new Blob([data], { type }));
       this.urls.push(url);
@@ -195,9 +198,11 @@
     follow(kernel, code, first = () => {}) {
       this.error = this.interrupted = undefined;
       return kernel.run(code, (type, content) => {
+        const check =
+          this.checks && content.ename === "AssertionError" && unmet(this.code, content.traceback);
         if (type === "error")
           [this.error, this.interrupted] = [
-            `${content.ename}: ${content.evalue}`,
+            check ? `the check ${check} fails.` : `${content.ename}: ${content.evalue}`,
             content.ename === "KeyboardInterrupt",
           ];
         if (
@@ -208,7 +213,8 @@
         first();
         const verdicts = content.data?.["application/vnd.ldpkit.conditions+json"];
         if (verdicts) ldpkit.conditions(verdicts, this.live.books());
-        this.outputs.show(type, content);
+        if (check) this.outputs.say("Not yet: the check ", make("code", {}, check), " fails.");
+        else this.outputs.show(type, content);
         if (type === "stream" && content.text.includes("\r"))
           this.live.heard(this.outputs.last.raw);
       });
@@ -393,7 +399,18 @@
         shell.user_ns.clear()
         shell.user_ns.update(kept)
 _aside(${JSON.stringify(code)})`;
-  const CHECKS = /^\s*assert /m;
+  const CHECKS = /^\s*assert /m,
+    OPEN = /(?:^|=|\breturn|,)[ \t]*\.\.\.[ \t]*(?:,|#|$)/m; // what a reader shall replace; an index such as x[..., 0] is none
+  /* The line of `code` whose assertion failed, if the traceback shows it; IPython shows other lines, too, and marks this one. */
+  function unmet(code, traceback) {
+    const lines = plain(traceback.join("\n")).split("\n"),
+      arrow = /^-+> *\d+ /,
+      marked = lines.filter((line) => arrow.test(line));
+    return (marked.length ? marked : lines)
+      .map((line) => line.replace(arrow, "").trim())
+      .findLast((line) => line.startsWith("assert ") && code.includes(line))
+      ?.replace(/ {2}#.*$/, "");
+  }
   const python = (box) =>
     [...box.querySelectorAll(":scope > section > .highlight-python pre")]
       .map((pre) => pre.textContent)
@@ -459,6 +476,10 @@ _aside(${JSON.stringify(code)})`;
       return made;
     }
     start() {
+      if (this.checks && OPEN.test(this.code) && !this.live.busy) {
+        this.forget();
+        return this.outputs.say("Replace each ", make("code", {}, "..."), " first. Nothing was run.");
+      }
       return this.live.run(
         () => [this],
         `${this.title}${CHECKS.test(this.code) ? ": all its checks hold" : ""}`,

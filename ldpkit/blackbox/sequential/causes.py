@@ -124,7 +124,8 @@ class _Search:
             return self._said(length)
         several = self._smallest()
         if several:
-            return self._said(self._without(several, "each alone"))
+            each = f"{named(several)}, each of which alone refutes the claim"
+            return self._said(self._without(several)._replace(name=each))
         if order is not None and self._ends(order):
             return self._said(order)
         return self._said(memory) if slow and self._ends(memory, fresh=True) else ""
@@ -139,8 +140,8 @@ class _Search:
             f" {after:,} reports {removal.done} do not. Cause: {removal.name}{of}."
         )
 
-    def _without(self, paths: Sequence[Path], how: str = "together") -> Removal:
-        what = named(paths) + (f" {how}" if len(paths) > 1 else "")
+    def _without(self, paths: Sequence[Path]) -> Removal:
+        what = named(paths) + (" together" if len(paths) > 1 else "")
         return Removal(what, f"Dropping {what}", f"without {named(paths)}", dropped(paths))
 
     # --- audits -----------------------------------------------------------------------------------

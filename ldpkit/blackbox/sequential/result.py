@@ -164,7 +164,7 @@ def won(run: "Run") -> list[tuple[Event | None, Row]]:
         other = OTHERS if len(inputs) > 2 else inputs[1]
         entry, words, pair, hits = None, late + TOGETHER, (inputs[0], other), []
         if found:
-            entry = spoken(bettor, *found)
+            entry = spoken(bettor, *found, [_name(run, x) for x in inputs])
             hits, i = counted(bettor, *found)
             pair = inputs[i], OTHERS if len(inputs) > 2 else inputs[1 - i]
             words = late + entry.words
@@ -316,15 +316,21 @@ def _tangent(bettor: Bettor) -> Row | None:
     return line | {"p": p, "q": q, "shown": p - float(grown) * q}
 
 
+def _name(run: "Run", x: Any) -> str:
+    """Return an input, or the value that the client has for it."""
+    return f"{against(run.mechanism.parameters, [x]):.40}"
+
+
 def _asked(run: "Run", leading: Row) -> str:
     """Return a sentence that names the inputs if there are more than two, and the leading pair."""
     inputs, mechanism = run.audit.inputs, run.audit.mechanism
     if len(inputs) == 2:
         return ""
-    named = ", ".join(map(str, inputs)) if len(inputs) <= _NAMED else _spans(inputs)
+    few = len(inputs) <= _NAMED
+    named = ", ".join(_name(run, x) for x in inputs) if few else _spans(inputs)
     k = mechanism.k if isinstance(mechanism, FrequencyOracle | Client) else 0
     of = f" of {k:,}" if k > len(inputs) else ""
-    one, other = leading["pair"]
+    one, other = (_name(run, x) for x in leading["pair"])
     return f"Asked were {len(inputs)}{of} inputs ({named}); {one} against {other} leads."
 
 

@@ -1,6 +1,7 @@
 """Events of a bettor in words, with their counts."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -45,8 +46,8 @@ def counted(bettor: Bettor, row: int, kind: int) -> tuple[list[int], int]:
     return [int(hits[i]), int(hits.sum() - hits[i]), max(first, 1), max(second, 1)], i
 
 
-def spoken(bettor: Bettor, row: int, kind: int) -> Entry:
-    """Return an event in words, which another audit can declare."""
+def spoken(bettor: Bettor, row: int, kind: int, inputs: Sequence[str]) -> Entry:
+    """Return an event in words with these names of inputs, which another audit can declare."""
     table, plain = bettor.table, kind % ABSENT
     rows = table.rows
     left, right = rows.left[row], rows.right[row]
@@ -69,8 +70,8 @@ def spoken(bettor: Bettor, row: int, kind: int) -> Entry:
         words = f"{place} {'<' if absent else '>='} {value:.6g}"
     elif plain in (DIFFER, XOR):
         how = "the difference of" if plain == DIFFER else "the exclusive or of"
-        last = "the report before" if right == 0 else f"the last report of input {int(right) - 1}"
-        words = f"{how} {place} and that of {last} is {'not ' * absent}a certain one"
+        last = f"last report of input {inputs[int(right) - 1]}" if right else "report before"
+        words = f"{how} {place} and that of the {last} is {'not ' * absent}a certain one"
     elif plain == FIELDS:
         words = f"the exclusive or of {place} and {names.get(int(right), 'another place')}"
         words += f" is {'not ' * absent}a certain one"

@@ -9,6 +9,8 @@ from typing import Any
 
 import ldpkit
 from ldpkit import checks, progress
+from ldpkit.auditors.result import against
+from ldpkit.blackbox.sequential.sentence import UNSEEN
 from ldpkit.mechanisms.base import ClientError
 
 from . import compiled, shell
@@ -76,8 +78,34 @@ def explained(error: Exception) -> str:
     return words.rstrip(": ") + remark + (f" (line {lines[-1]} of your code)" if lines else "")
 
 
+def parts(found: Any) -> tuple[str, dict[str, str]]:
+    """Return the conclusion of an audit, and what else a reader is shown of it, by name."""
+    cause = found.cause or "No single cause was found." * bool(found.tried)
+    head = found.sentence.removesuffix(f" {cause}").strip() if found.violated else found.conclusion
+    would, _, unseen = ("" if found.violated else found.sentence.removeprefix(head)).partition("Not looked at: ")
+    least, counts = found.lines()["lower"].partition(" ")[0], found.counts
+    one, other = (against(found.parameters, [x]) for x in found.pair)
+    shown = "." if not counts else (
+        f". Seen in {counts['tp']:,} of {counts['first']:,} reports of {one}, and in {counts['fp']:,} of {counts['second']:,} of {other}."
+    )  # fmt: skip
+    proven = (
+        f"ε is at least {least}, wrong with probability at most {found.alpha:g}."
+        if found.lower > 0
+        else "Nothing is proven about ε."
+    )
+    told = {
+        "Bound": proven,
+        "Event": found.event + shown,
+        "Cause": cause,
+        "It would have found": would.strip(),
+        "Not looked at": unseen or f"{UNSEEN}.",
+        "Inputs": found.about,
+    }
+    return head, {name: text for name, text in told.items() if text}
+
+
 def judge(code: str, values: list[Any], epsilon: float, trials: int, alpha: float, seed: int) -> None:
-    """Audit the client, and show the verdict and all facts of the result."""
+    """Audit the client, and show the verdict, what explains it, and all facts of the result."""
     progress.Progress.add = _told(progress.Progress.add)  # type: ignore[method-assign]
     try:
         asked = Watched(client(code), values=values, epsilon=epsilon)
@@ -90,6 +118,6 @@ def judge(code: str, values: list[Any], epsilon: float, trials: int, alpha: floa
     plain = {key: str(x) if isinstance(x, float) and not math.isfinite(x) else x for key, x in facts.items()}
     data = json.loads(json.dumps(plain, default=str))
     lacking = "" if True in asked.returned else f" Every report is None. {_LACKS}"
-    compiled.ask(
-        kind="say", type="display_data", content={"data": {"text/plain": f"{found.verdict}{lacking}", "application/json": data}}
-    )
+    head, told = parts(found)
+    shown = {"text/plain": head + lacking, "application/json": {"words": told, "facts": data}}
+    compiled.ask(kind="say", type="display_data", content={"data": shown})
