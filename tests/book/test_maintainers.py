@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ldpkit.cli.group import COMMANDS
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "book" / "released" / "maintainers.md").read_text()
 WORKFLOW = yaml.safe_load((ROOT / "book" / "released" / "workflow.yml").read_text())
@@ -104,6 +106,12 @@ def test_the_other_statuses_are_those_of_the_table(status):
     assert code == 3 and "nconclusive" in said
     readme = (ROOT / "book" / "command_line.md").read_text()
     assert set(re.findall(r"^\| (\d+) \|", readme, flags=re.M)) == {*rows, "130"}
+
+
+def test_every_command_stands_on_the_page_of_the_command_line():
+    page = (ROOT / "book" / "command_line.md").read_text()
+    missing = [name for name in COMMANDS if f"ldpkit {name}" not in page]
+    assert missing == [], "show these commands on book/command_line.md"
 
 
 def test_the_plans_of_the_page_say_what_it_says(status):

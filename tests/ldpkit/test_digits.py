@@ -127,6 +127,7 @@ def bit_rates(name, e, m=None):
     if name in ("THE", "ATHE"):
         theta = Decimal(m.theta)
         return 1 - (e * (theta - 1) / 2).exp() / 2, (-e * theta / 2).exp() / 2
+    assert hasattr(m, "g"), f"add the distribution of {name} to `reference` of test_digits.py"
     return kept(m.g, e, Decimal(m.delta)), 1 / Decimal(m.g)
 
 
