@@ -269,7 +269,7 @@
         ? ""
         : ` The book: ${p.literal}. This site was built with ${p.built}.`;
       const first =
-        p.name in this.first
+        p.name in this.first && !same(this.first[p.name], p.built)
           ? ` Here it starts with ${this.first[p.name]}, which takes less time.`
           : "";
       const help = make(

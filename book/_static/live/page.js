@@ -826,7 +826,7 @@ _aside(${JSON.stringify(code)})`;
         .flatMap((c) => [", ", this.way(c)]);
       const why = this.told.changed
         ? ""
-        : " Times differ in every run, and processors add numbers in different orders, which changes what is trained.";
+        : " This can be where times are measured, or where a network is trained, which depends on the order in which a processor adds.";
       return [` ${other} of ${all} cells of tables differ from the book’s: `, ...ways.slice(1), `.${why}`];
     }
     async connected() {
@@ -995,7 +995,7 @@ _aside(${JSON.stringify(code)})`;
       ldpkit.conditions?.();
       delete document.body.dataset.live;
       this.say(
-        "The parameters have the book’s values again; the page shows what is in the book.",
+        "The parameters have the book’s values again; the page shows the run with which it was built.",
       );
     }
   }
