@@ -33,11 +33,7 @@
       const { when } = sentence.dataset,
         { holds, words } = built.get(sentence),
         theirs = holds ? " true in the run of this site, not in yours." : words;
-      judge(
-        sentence,
-        when in verdicts ? !!verdicts[when] : holds,
-        values.length ? yours : theirs,
-      );
+      judge(sentence, when in verdicts ? !!verdicts[when] : holds, values.length ? yours : theirs);
     }
   }
   globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { conditions });

@@ -712,11 +712,14 @@ _aside(${JSON.stringify(code)})`;
         if (value === undefined || same(value, usual)) continue;
         this.expected = 0;
         if (p.cost && value !== "False") warned.push(` ${p.name}: ${p.cost}.`);
-        grown ||= (p.many || (p.kind === "integer" && p.name !== "seed")) && size(value) > size(usual);
+        grown ||=
+          (p.many || (p.kind === "integer" && p.name !== "seed")) && size(value) > size(usual);
       }
       const first = here ? "" : " with the book’s values",
         longer = grown ? " With your values it takes longer." : "";
-      return seconds ? `A run takes about ${duration(seconds)}${first}.${longer}${warned.join("")}` : "";
+      return seconds
+        ? `A run takes about ${duration(seconds)}${first}.${longer}${warned.join("")}`
+        : "";
     }
     /* The last line of a progress bar, without the bar: the clock shows it beside the time gone by. */
     heard(raw) {
@@ -827,7 +830,11 @@ _aside(${JSON.stringify(code)})`;
       const why = this.told.changed
         ? ""
         : " This can be where times are measured, or where a network is trained, which depends on the order in which a processor adds.";
-      return [` ${other} of ${all} cells of tables differ from the book’s: `, ...ways.slice(1), `.${why}`];
+      return [
+        ` ${other} of ${all} cells of tables differ from the book’s: `,
+        ...ways.slice(1),
+        `.${why}`,
+      ];
     }
     async connected() {
       if (this.kernel && (await this.kernel.alive())) return;
