@@ -5,11 +5,16 @@
   "use strict";
   const found = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-when]"));
   const sentences = [...found];
-  const built = new Map(sentences.map((one) => [one, one.dataset.condition]));
+  const built = new Map(
+    sentences.map((one) => [
+      one,
+      { holds: one.dataset.condition !== "false", words: one.nextSibling?.textContent },
+    ]),
+  );
   const element = (tag, name, words) =>
     Object.assign(document.createElement(tag), { className: name, textContent: words });
 
-  function judge(sentence, holds, values) {
+  function judge(sentence, holds, words) {
     const struck = sentence.dataset.condition === "false";
     sentence.dataset.condition = String(holds);
     if (struck) {
@@ -18,20 +23,17 @@
       sentence.removeAttribute("role");
     }
     if (holds) return;
-    const where = values.length ? ` (${values.join(", ")})` : "";
-    const words = ` true for the book's parameters${where}, not for yours.`;
     sentence.setAttribute("role", "deletion");
     sentence.prepend(element("span", "visually-hidden", "Not for these parameters: "));
     sentence.after(element("em", "when-remark", words));
   }
   function conditions(verdicts = {}, values = []) {
+    const yours = ` true for the book's parameters (${values.join(", ")}), not for yours.`;
     for (const sentence of sentences) {
-      const { when } = sentence.dataset;
-      judge(
-        sentence,
-        when in verdicts ? !!verdicts[when] : built.get(sentence) !== "false",
-        values,
-      );
+      const { when } = sentence.dataset,
+        { holds, words } = built.get(sentence),
+        theirs = holds ? " true in the run of this site, not in yours." : words;
+      judge(sentence, when in verdicts ? !!verdicts[when] : holds, values.length ? yours : theirs);
     }
   }
   globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { conditions });

@@ -48,9 +48,12 @@
   const [size, seconds] = (engine || "").split(" "),
     file = location.protocol === "file:",
     line = element("p", { id: "engine-offer" });
-  function begin(start) {
+  function begin(start, pressed = true) {
     for (const one of [line, ...document.querySelectorAll(".run-first")]) one.remove();
-    load({ data: page, start }, ["engine/parts.js", "live/worker.js"]);
+    load({ data: page, start, pressed, seconds: Number(seconds) }, [
+      "engine/parts.js",
+      "live/worker.js",
+    ]);
   }
   if (engineLacks) line.textContent = `${engineLacks} “make lab” runs this page.`;
   else if (file)
@@ -97,5 +100,5 @@
   else if (parameters) parameters.before(line);
   else (document.querySelector(".page-needs") || title).after(line);
   title.closest("section").dataset.runState = "idle";
-  if (engine && !file && /^#run=/.test(location.hash)) begin(false); // it fills the form, and waits
+  if (engine && !file && /^#run=/.test(location.hash)) begin(false, false); // it fills the form, and waits
 })();

@@ -42,7 +42,11 @@ def _number(text: str) -> float:
 
 
 def _shown(x: float) -> str:
-    return f"{x:,.0f}" if abs(x) >= 1e5 and x == int(x) else f"{x:g}".replace("e-0", "e-")
+    """Return a number in the form that comments use, large powers of ten as 10^6."""
+    power = f"{x:e}".partition("e+")
+    if abs(x) >= 1e6 and float(power[0]) == 1:
+        return f"10^{int(power[2])}"
+    return f"{x:_.0f}" if abs(x) >= 1e4 and x == int(x) else f"{x:g}".replace("e-0", "e-")
 
 
 def literal(x: Any) -> str:
@@ -50,7 +54,7 @@ def literal(x: Any) -> str:
     if isinstance(x, str):
         return f'"{x}"'
     if isinstance(x, float):
-        return literal(int(x)) if x.is_integer() and abs(x) < 1e15 else _shown(x)
+        return literal(int(x)) if x.is_integer() and abs(x) < 1e15 else f"{x:g}".replace("e-0", "e-")
     return f"{x:_}" if isinstance(x, int) and abs(x) >= 10_000 else str(x)
 
 

@@ -14,10 +14,14 @@ END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bal)(?<!\bcf)(?<!\b[A-Z])[.!?][)\"
 
 
 def remark(notebook: execute.Json) -> str:
-    """Return the remark on a struck sentence: at which values of the changed parameters it is true."""
-    own, changed = parameters.of(notebook), provenance.built_with(notebook)
-    said = ", ".join(f"{name} = {own[name].literal}" for name in changed if name in own and changed[name] != own[name].literal)
-    return f"true for the book's parameters{f' ({said})' if said else ''}, not for yours"
+    """Return the remark on a struck sentence: at which values of the changed parameters it is true, and at which it is not."""
+    own, built = parameters.of(notebook), provenance.built_with(notebook)
+    changed = [
+        name for name in built if name in own and parameters.evaluate(built[name]) != parameters.evaluate(own[name].literal)
+    ]
+    book, here = (f" ({', '.join(words)})" if words else "" for words in (
+        [f"{name} = {own[name].literal}" for name in changed], [f"{name} = {built[name]}" for name in changed]))  # fmt: skip
+    return f"true for the book's parameters{book}, not for the values that this site was built with{here}"
 
 
 class When(SphinxRole):

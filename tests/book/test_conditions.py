@@ -85,9 +85,11 @@ def test_a_remark_names_the_book_s_values_of_changed_parameters():
     }
     assert (
         struck.remark({"cells": [own, changed]})
-        == "true for the book's parameters (k = 25), not for yours"
+        == "true for the book's parameters (k = 25), not for the values that this site was built with (k = 2)"
     )
-    assert struck.remark({"cells": [own]}) == "true for the book's parameters, not for yours"
+    assert struck.remark({"cells": [own]}) == (
+        "true for the book's parameters, not for the values that this site was built with"
+    )
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS)

@@ -46,3 +46,20 @@ def test_a_run_with_two_answers_strikes_what_is_about_more(page, live):
     page.click("#live-restart")
     status(page, "Restarted")
     assert page.locator(STRUCK).count() == 0 and page.errors == []
+
+
+def test_a_remark_of_the_built_site_comes_back_and_no_values_are_called_yours_unchanged(page, site):
+    page.goto(f"{site}/book/stop_when_sure.html", wait_until="load")
+    remarks, built = page.locator(".when-remark"), page.locator(STRUCK).count()
+    before = remarks.all_inner_texts()
+    assert built and page.locator("[data-when]").count() > built
+    page.evaluate(ALL_FALSE.replace(", ['k = 10']", ""))  # a run with no value changed
+    said = remarks.all_inner_texts()
+    assert len(said) > built and "not for yours" not in "".join(set(said) - set(before))
+    assert set(said) - set(before) == {" true in the run of this site, not in yours."}
+    page.evaluate(ALL_FALSE)
+    assert set(remarks.all_inner_texts()) == {
+        " true for the book's parameters (k = 10), not for yours."
+    }
+    page.evaluate("ldpkit.conditions()")
+    assert remarks.all_inner_texts() == before and page.errors == []

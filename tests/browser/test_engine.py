@@ -107,6 +107,10 @@ def test_a_page_runs_after_a_click_and_again_from_the_image_and_shows_the_books_
     page.evaluate(  # the image is stored when no cell has run for a second
         f"async () => {{ while (!(await {IMAGE})) await new Promise(f => setTimeout(f, 100)); }}"
     )
+    weight = "document.querySelector('#live-remove').textContent"
+    page.wait_for_function(  # all that is kept is counted
+        f"async () => {weight} === `Remove ${{Math.round((await ldpkit.engine.held()) / 1e6)}} MB` && !!(await {IMAGE})"
+    )
     steps = []
     page.expose_function("noted", lambda words: steps.append(words))
     page.reload()
@@ -119,6 +123,7 @@ def test_a_page_runs_after_a_click_and_again_from_the_image_and_shows_the_books_
     assert ended(page) == "done", status(page)
     equal(table(page), of_the_book())
     assert not any("Loading numpy" in step for step in steps)  # nothing was imported again
+    assert not any("Fetching" in step for step in steps)
     assert not any(name in url for url in page.asked for name in NAMES)
     page.evaluate(  # the image is damaged
         f"""async () => {{
@@ -151,6 +156,65 @@ def test_a_page_runs_after_a_click_and_again_from_the_image_and_shows_the_books_
     page.locator("#live-remove").wait_for(state="hidden")
     assert page.evaluate("caches.keys()") == []
     assert page.outside == [] and page.errors == []
+
+
+def test_a_run_is_named_by_the_values_with_which_it_began_and_keeps_the_focus(page, site):
+    page.goto(f"{site}/{PAGE}.html")
+    page.locator("[data-run-here]").press("Enter")
+    page.wait_for_function(f"{STATE} === 'running'", timeout=200_000)
+    focus = "document.activeElement.textContent"
+    assert page.evaluate(focus) == "▶ Run all"  # the button that was pressed is gone
+    assert re.search(r"… A run takes about \d+ s\.$", status(page))
+    field = page.locator("#live-form [name=m]")
+    go = page.get_by_role("button", name="Run all with these values")
+    field.fill("7")
+    assert go.is_disabled()
+    go.press("Enter")  # too early: it is said so, and the focus stays
+    assert "when it has ended" in page.inner_text("#live-wait")
+    assert ended(page) == "done", status(page)
+    said, mine = status(page), page.locator(".tw-mine button")
+    assert ": nothing changed. Same code and seeds as in the book, and equal tables." in said
+    assert mine.all_inner_texts() == ["your run 1: nothing changed"]
+    assert "m=7" not in page.locator(".live-again").get_attribute("href")
+    assert "edited code" not in said and page.inner_text("#live-wait") == ""
+    assert "with these values" in page.evaluate(focus)
+
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    cell = page.locator("[id^=cell-]:has(.live-run)").last
+    cell.locator("button[aria-label^=Edit]").click()
+    cell.locator("textarea").press("End")
+    cell.locator("textarea").press_sequentially("  # mine")
+    go.press("Enter")
+    assert ended(page) == "done", status(page)
+    said = status(page)
+    assert ": m = 7; code of cell" in said and "Same code" not in said
+    assert re.search(r"[1-9]\d* of \d+ cells of tables differ from the book’s: ", said)
+    assert said.endswith("A link to this run (edited code is not in the link)")
+    assert "m=7" in page.locator(".live-again").get_attribute("href")
+    assert mine.last.inner_text().startswith("your run 2: m = 7; code of cell")
+    assert "with these values" in page.evaluate(focus)
+    page.get_by_role("link", name="See the new figure").press("Enter")
+    figure = page.locator("[data-run-result]").first
+    assert figure.evaluate("e => document.activeElement.contains(e)") and "m=7" in page.url
+    assert page.errors == []
+
+
+@pytest.mark.parametrize("state", ["before", "after"])
+def test_the_bar_shows_all_its_words_and_leaves_most_of_a_phone_to_the_page(page, site, state):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{site}/{PAGE}.html")
+    buttons = page.locator("#engine-offer button")
+    first, second = (buttons.nth(i).bounding_box() for i in range(2))
+    assert second["y"] > first["y"] + first["height"]
+    buttons.nth(int(state == "before")).click()
+    if state == "after":
+        assert ended(page) == "done", status(page)
+    else:
+        page.wait_for_function("document.querySelector('#live-status')?.textContent[0] === 'R'")
+    assert page.locator("#live-status").evaluate("e => e.scrollHeight - e.clientHeight") <= 1
+    bar = page.locator("#live-bar").bounding_box()
+    assert 56 + bar["height"] <= 844 / 4  # and the header
+    assert page.locator(".live-paper").first.bounding_box()["height"] >= 24
 
 
 def test_golden_rows_and_recorded_calls_of_kernels_are_those_of_native_code(engine):

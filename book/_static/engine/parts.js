@@ -81,20 +81,22 @@
       heard(value.length);
     }
   }
-  /* All parts, unpacked, and their common name; `heard` is told bytes and all bytes. */
+  /* All parts, unpacked, and their common name; `heard` is told bytes, all bytes, and whether any came from the host. */
   async function parts(signal, heard) {
     const list = await got("parts.json", signal, () => {}).then((b) =>
       JSON.parse(new TextDecoder().decode(b)),
     );
     const all = list.reduce((n, row) => n + row.size, 0),
       kept = await store();
-    let so = 0;
+    let so = 0,
+      fetched = false;
     const found = await Promise.all(
       list.map(async ({ name, file, size, sha256 }) => {
         const old = await kept?.match(new URL(file, here)),
           tell = (n) => {
             so += n;
-            heard(so, all);
+            fetched ||= !old;
+            heard(so, all, fetched);
           };
         const bytes = old ? await old.arrayBuffer() : await got(file, signal, tell);
         if (old) tell(size);
@@ -122,6 +124,7 @@
   let keeping; // what is being stored
   const keep = (name, image) => {
     keeping = stored(name, image);
+    return keeping;
   };
   async function stored(name, image) {
     const kept = await store();

@@ -230,12 +230,11 @@
 
   class Form {
     constructor(parameters, cell, live) {
-      const papers = parameters.some((p) => p.paper); // a lesson has no paper
       this.cell = cell;
-      this.papers = papers;
-      this.whose = papers ? "the paper’s" : "the notebook’s own";
+      this.first = ldpkit.live.here ? live.page.browser : {};
+      this.papers = parameters.some((p) => p.paper); // a lesson has no paper
       this.fields = parameters.map((p) => this.field(p));
-      const reset = button(`Reset to ${this.whose} values`, () => live.reset(), {
+      const reset = button("Reset to the book’s values", () => live.reset(), {
         id: "live-reset",
       });
       const go = make(
@@ -266,11 +265,17 @@
         : this.papers
           ? " The paper gives none."
           : "";
-      const built = p.built === p.literal ? "" : ` This book was built with ${p.built}.`;
+      const built = same(p.built, p.literal)
+        ? ""
+        : ` The book: ${p.literal}. This site was built with ${p.built}.`;
+      const first =
+        p.name in this.first && !same(this.first[p.name], p.built)
+          ? ` Here it starts with ${this.first[p.name]}, which takes less time.`
+          : "";
       const help = make(
         "p",
         { class: "live-help", id: `${id}-help` },
-        `${p.meaning}. Give ${p.expects}.${paper}${built}`,
+        `${p.meaning}. Give ${p.expects}.${paper}${built}${first}`,
       );
       field.bad = make("p", { class: "live-bad", id: `${id}-bad`, role: "alert" });
       /* Whether a value could stand in the cell, which is then read again. */
@@ -345,5 +350,5 @@
     }
   }
 
-  Object.assign(ldpkit.live, { Form, asked, problem, refusal, literal, valueIn, withValue });
+  Object.assign(ldpkit.live, { Form, asked, problem, refusal, literal, same, valueIn, withValue });
 })();

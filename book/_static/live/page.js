@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const { button, make } = ldpkit.base,
-    { ask, Kernel, Form, asked, refusal, literal, valueIn, withValue, root } = ldpkit.live,
+    { ask, Kernel, Form, asked, refusal, literal, same, valueIn, withValue, root } = ldpkit.live,
     here = ldpkit.live.here === true; // this page runs itself, without a server of ours
 
   const lab = (path) =>
@@ -49,11 +49,10 @@
         pieces.filter((c) => !Number.isInteger(c.index)).map((c) => c.number),
       ),
     ].join(" and ");
-  const SAME =
-    "Same code, same seeds: counts are the same as in the book, other values agree to 1e-12.";
   const badge = (words) => make("span", { id: "live-badge", class: "live-badge" }, words);
 
-  /* Mark the cells of tables that differ from those of the book; return in words how many, and how often a verdict changed. */
+  const NONE = { other: 0, all: 0, verdicts: 0 };
+  /* Mark the cells of tables that differ from those of the book; return how many, how many there are, and how often a verdict changed. */
   function compared(published, fresh) {
     const rows = (place) =>
         [...(place?.querySelectorAll(".text_html table") ?? [])].map((table) => [...table.rows]),
@@ -72,9 +71,7 @@
           cell.classList.add("live-moved");
           cell.title = was ? `In the book: ${was.textContent.trim()}` : "Not in the book";
         }
-    return book.length && all
-      ? `${other} of ${all} cells of its table differ${verdicts ? `, ${verdicts} of them verdicts on statements` : ""}`
-      : "";
+    return book.length ? { other, all, verdicts } : NONE;
   }
 
   /* ---- outputs ---- */
@@ -181,6 +178,7 @@
     number; // of the exercise
     checks; // whether the code checks an answer
     source; // the code as it is in the book
+    sent; // the code as it was when the run was asked for
     title;
     outputs;
     mark;
@@ -212,7 +210,7 @@
           return;
         first();
         const verdicts = content.data?.["application/vnd.ldpkit.conditions+json"];
-        if (verdicts) ldpkit.conditions(verdicts, this.live.books());
+        if (verdicts) ldpkit.conditions(verdicts, this.live.told.books);
         if (check) this.outputs.say("Not yet: the check ", make("code", {}, check), " fails.");
         else this.outputs.show(type, content);
         if (type === "stream" && content.text.includes("\r"))
@@ -330,11 +328,12 @@
         else this.live.hidden.append(this.compare);
         this.compare.append(this.fresh);
       }
-      this.label.textContent = `Your run: ${this.live.difference()}`;
+      const { words } = this.live.told;
+      this.label.textContent = `Your run: ${words}`;
       return new Outputs(
         this.here,
         this.label.textContent,
-        `Figure of your run, ${this.live.difference()}. The book's: ${this.alt()}`,
+        `Figure of your run, ${words}. The book's: ${this.alt()}`,
         (...what) => this.twin(...what),
       );
     }
@@ -365,20 +364,22 @@
     }
     async run(kernel) {
       this.set_state("running", "running …");
-      this.ran = this.code;
+      this.ran = this.sent;
       const before = this.here ? this.here.offsetHeight : 0;
       this.outputs = this.output();
       this.here.style.minHeight = `${before}px`; // the page does not jump while a figure is made again
       this.outputs.clear();
       this.compare.hidden = true;
-      const good = await this.follow(kernel, this.code, () => {
+      const good = await this.follow(kernel, this.sent, () => {
         this.compare.hidden = false;
       });
       this.here.style.minHeight = "";
       const empty = !this.here.querySelector(":scope > :not([hidden])");
       this.compare.hidden = !this.published && empty;
-      this.moved = good ? compared(this.published, this.here) : "";
-      if (this.moved) this.label.textContent += `. ${this.moved}.`;
+      this.moved = good ? compared(this.published, this.here) : NONE;
+      const { other, all, verdicts } = this.moved;
+      if (all)
+        this.label.textContent += `. ${other} of ${all} cells of its table differ${verdicts ? `, ${verdicts} of them verdicts on statements` : ""}.`;
       if (this.published && empty)
         this.here.append(make("p", {}, good ? "No output." : "Stopped."));
       this.set_state(good ? "ran" : "failed", good ? "✓ ran" : "✗ stopped");
@@ -478,7 +479,11 @@ _aside(${JSON.stringify(code)})`;
     start() {
       if (this.checks && OPEN.test(this.code) && !this.live.busy) {
         this.forget();
-        return this.outputs.say("Replace each ", make("code", {}, "..."), " first. Nothing was run.");
+        return this.outputs.say(
+          "Replace each ",
+          make("code", {}, "..."),
+          " first. Nothing was run.",
+        );
       }
       return this.live.run(
         () => [this],
@@ -503,7 +508,7 @@ _aside(${JSON.stringify(code)})`;
     async run(kernel) {
       this.set_state("running", "running …");
       this.outputs.clear();
-      const good = await this.follow(kernel, ASIDE(this.code)),
+      const good = await this.follow(kernel, ASIDE(this.sent)),
         said = this.checks ? ["✓ right", "✗ not yet"] : ["✓ ran", "✗ stopped"];
       this.set_state(good ? "ran" : "failed", good ? said[0] : said[1]);
       return good;
@@ -538,12 +543,15 @@ _aside(${JSON.stringify(code)})`;
       this.restore = button("Undo all edits", () => this.undo(), { id: "live-undo-all" });
       this.all.className = "live-main";
       this.all.disabled = this.stop.disabled = this.again.disabled = this.restore.hidden = true;
+      this.see = make("a", { id: "live-see", href: "#", hidden: true });
+      this.wait = make("p", { id: "live-wait", role: "status" });
       this.bar = make(
         "div",
         { id: "live-bar", role: "region", "aria-label": "Run this page" },
         make(
           "div",
           { class: "live-buttons" },
+          this.see,
           this.badge,
           this.all,
           this.stop,
@@ -553,6 +561,7 @@ _aside(${JSON.stringify(code)})`;
           lab(page.notebook),
         ),
         this.status,
+        this.wait,
         this.gauge,
         this.clock,
       );
@@ -571,6 +580,7 @@ _aside(${JSON.stringify(code)})`;
       this.forget.title = "Remove what this browser keeps of Python; the next run fetches it again";
     }
     async empty() {
+      this.all.focus(); // this button goes
       await ldpkit.engine.remove();
       await this.weigh();
     }
@@ -712,27 +722,29 @@ _aside(${JSON.stringify(code)})`;
       for (const c of this.pieces) if (c.code !== c.source) c.set(c.source);
       this.ready("All cells are the book’s again. ");
     }
-    /* How long a run takes: what the build took, more where a number or a list grew, and what a comment warns of. */
+    /* How long a run takes: known for the values with which it was measured, longer where a number or a list grew, and what a comment
+       warns of. */
     estimate() {
-      const { seconds, parameters } = this.page,
-        own = this.form?.cell;
+      const { parameters, browser } = this.page,
+        seconds = here ? ldpkit.live.seconds : this.page.seconds,
+        warned = [];
+      let grown = false;
       this.expected = seconds;
-      if (!seconds) return "";
-      let more = 1;
-      const warned = [];
       for (const p of parameters) {
-        const value = valueIn(own.code, p.name),
+        const value = valueIn(this.form.cell.code, p.name),
+          usual = here ? (browser[p.name] ?? p.built) : p.literal,
           size = (v) => (p.many ? v.split(",").length : Number(v.replaceAll("_", "")));
-        if (value === p.built || value === undefined) continue;
+        if (value === undefined || same(value, usual)) continue;
+        this.expected = 0;
         if (p.cost && value !== "False") warned.push(` ${p.name}: ${p.cost}.`);
-        if (p.many || (p.kind === "integer" && p.name !== "seed"))
-          more *= Math.max(1, size(value) / size(p.built)) || 1;
+        grown ||=
+          (p.many || (p.kind === "integer" && p.name !== "seed")) && size(value) > size(usual);
       }
-      this.expected = seconds * more;
-      const scale = parameters.every((p) => p.built === p.literal)
-        ? ""
-        : ` with ${this.form.whose} values`;
-      return `All cells took ${duration(seconds)} for the book${scale}${more > 1.2 ? `, with your values perhaps ${duration(this.expected)}` : ""}.${warned.join("")}`;
+      const first = here ? "" : " with the book’s values",
+        longer = grown ? " With your values it takes longer." : "";
+      return seconds
+        ? `A run takes about ${duration(seconds)}${first}.${longer}${warned.join("")}`
+        : "";
     }
     /* The last line of a progress bar, without the bar: the clock shows it beside the time gone by. */
     heard(raw) {
@@ -751,7 +763,7 @@ _aside(${JSON.stringify(code)})`;
         this.share ?? (known ? Math.min(0.99, gone / this.expected) : done / count);
       this.clock.textContent = [
         this.share === undefined && `${done + 1} of ${count}`,
-        `${Math.round(gone)} s${known ? ` of about ${duration(this.expected)}` : ""}`,
+        `${Math.round(gone)} s${!known ? "" : gone > this.expected ? ", longer than expected" : ` of about ${duration(this.expected)}`}`,
         this.bar_said,
       ]
         .filter(Boolean)
@@ -761,17 +773,34 @@ _aside(${JSON.stringify(code)})`;
       this.status.replaceChildren(words, ...more);
       this.bar.dataset.state = state;
     }
+    /* What cannot be pressed now is said to be so, and keeps the focus. */
+    hold(busy) {
+      this.busy = busy;
+      this.clock.hidden = this.gauge.hidden = !busy;
+      if (busy) this.bar.setAttribute("aria-busy", "true");
+      else this.bar.removeAttribute("aria-busy");
+      this.stop.setAttribute("aria-disabled", String(!busy));
+      for (const one of document.querySelectorAll(
+        "#live-run-all, #live-restart, #live-form button, .live-run",
+      ))
+        if (!one.closest(".live-control")) one.setAttribute("aria-disabled", String(busy));
+      this.wait.textContent = "";
+    }
+    /* Whether a run goes on: then the bar says that a press has to come later. */
+    waits() {
+      if (this.busy)
+        this.wait.textContent =
+          "This run keeps the values that it started with. Press again when it has ended, or cancel it.";
+      return this.busy;
+    }
     idle() {
-      this.busy = this.asked = false;
-      this.all.disabled = this.again.disabled = false;
-      this.stop.disabled = this.clock.hidden = this.gauge.hidden = true;
+      this.asked = this.all.disabled = this.stop.disabled = this.again.disabled = false;
       clearInterval(this.ticking);
-      this.bar.removeAttribute("aria-busy");
+      this.hold(false);
     }
     start() {
-      this.busy = this.all.disabled = this.again.disabled = true;
-      this.stop.disabled = this.clock.hidden = this.gauge.hidden = false;
-      this.bar.setAttribute("aria-busy", "true");
+      this.hold(true);
+      this.see.hidden = true;
       this.bar_said = "";
       this.progress = { done: 0, count: 1 };
       const began = performance.now();
@@ -785,27 +814,52 @@ _aside(${JSON.stringify(code)})`;
       this.show_address();
       if (!this.busy) this.ready();
     }
-    /* How this run differs from the one in the book, in words. The parameters' cell is edited, too, if more than their values changed. */
-    difference() {
+    /* What is said of a run, taken when it is asked for: how it differs from the one in the book, in words and as a link, and the book's
+       values of what it changed. The parameters' cell is edited, too, if more than their values changed. */
+    freeze() {
+      for (const c of [...this.pieces, ...this.solutions]) c.sent = c.code;
       const own = this.form?.cell,
         given = own
           ? this.page.parameters.filter((p) => valueIn(own.code, p.name) !== undefined)
           : [];
       const changed = given
         .map((p) => [p, valueIn(own.code, p.name)])
-        .filter(([p, v]) => v !== p.built)
+        .filter(([p, v]) => !same(v, p.built))
         .map(([p, v]) => `${p.name} = ${v}`);
       const code = (c) =>
         c === own ? given.reduce((text, p) => withValue(text, p.name, p.built), own.code) : c.code;
       const edits = this.cells.filter((c) => code(c) !== c.source);
       if (edits.length) changed.push(`code of ${named(edits)} changed`);
-      return changed.join("; ") || "nothing changed";
+      const books = given
+        .filter((p) => changed.length && !same(valueIn(own.code, p.name), p.literal))
+        .map((p) => `${p.name} = ${p.literal}`);
+      this.told = {
+        words: changed.join("; ") || "nothing changed",
+        changed: changed.length > 0,
+        edited: edits.length > 0,
+        books,
+        link: location.href,
+      };
     }
-    /* The book's values of the parameters that this run has changed. */
-    books() {
-      const code = this.form?.cell.code ?? "";
-      const changed = this.page.parameters.filter((p) => valueIn(code, p.name) !== p.built);
-      return changed.map((p) => `${p.name} = ${p.built}`);
+    /* After a run of all cells: how its tables differ from the book's, with ways to them. */
+    differing(pieces) {
+      const sum = (what) => pieces.reduce((n, c) => n + c.moved[what], 0),
+        [other, all] = [sum("other"), sum("all")];
+      if (!other)
+        return this.told.changed
+          ? []
+          : [` Same code and seeds as in the book${all ? ", and equal tables" : ""}.`];
+      const ways = pieces
+        .filter((c) => c.moved.all && c.moved.other)
+        .flatMap((c) => [", ", this.way(c)]);
+      const why = this.told.changed
+        ? ""
+        : " This can be where times are measured, or where a network is trained, which depends on the order in which a processor adds.";
+      return [
+        ` ${other} of ${all} cells of tables differ from the book’s: `,
+        ...ways.slice(1),
+        `.${why}`,
+      ];
     }
     async connected() {
       if (this.kernel && (await this.kernel.alive())) return;
@@ -828,6 +882,7 @@ _aside(${JSON.stringify(code)})`;
       if (here) this.kernel = kernel; // it can be cancelled while it starts
       await kernel.start();
       this.kernel = kernel;
+      kernel.onkept = () => this.weigh();
       this.share = undefined;
       this.state("running");
       this.weigh();
@@ -838,24 +893,26 @@ _aside(${JSON.stringify(code)})`;
       this.say(words, "bad", ...more);
       this.idle();
     }
+    /* A way to what a piece shows, which leaves the address as it is. */
+    way(piece, words = piece.title) {
+      const { place } = piece;
+      const go = (event) => {
+        event.preventDefault();
+        for (let e = place; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
+        place.focus({ preventScroll: true });
+        place.scrollIntoView();
+      };
+      return make("a", { href: `#${place.id}`, onclick: go }, words);
+    }
     /* One line about a piece that stopped, with a way to where it says more. */
     stopped(piece, before, after) {
-      const way = make(
-        "a",
-        {
-          href: `#${piece.place.id}`,
-          onclick: () => {
-            for (let e = piece.place; e; e = e.parentElement)
-              if (e.tagName === "DETAILS") e.open = true;
-          },
-        },
-        piece.title,
-      );
-      this.fail(before, way, after.split("\n")[0]);
+      this.fail(before, this.way(piece), after.split("\n")[0]);
     }
     /* Run pieces in their order. `said` tells what was done; without it these are cells of the page. */
     async run(choose, said = "") {
-      if (this.busy || (!said && this.form && !this.form.valid())) return;
+      if (this.waits() || (!said && this.form && !this.form.valid())) return;
+      this.freeze();
+      const { words, changed, edited, link } = this.told;
       this.start();
       this.state(this.kernel ? "running" : here ? "fetching" : "starting");
       this.gone = "";
@@ -886,8 +943,7 @@ _aside(${JSON.stringify(code)})`;
           }
           this.progress.done += 1;
         }
-        const took = `Done in ${((performance.now() - began) / 1000).toFixed(1)} s: `,
-          moved = pieces.filter((c) => c.moved && !c.moved.startsWith("0 "));
+        const took = `Done in ${((performance.now() - began) / 1000).toFixed(1)} s: `;
         if (failed.length)
           return this.stopped(
             failed[0],
@@ -895,23 +951,29 @@ _aside(${JSON.stringify(code)})`;
             `: ${failed[0].error} The other cells ran.`,
           );
         if (!said) document.body.dataset.live = "ran";
-        const note = document.querySelector("article .live-built-number")
-          ? " Underlined numbers in the text belong to the run in the book."
-          : "";
-        const again =
-          here && !said && this.form
-            ? [make("a", { href: location.href, class: "live-again" }, "A link to this run")]
-            : [];
-        const same = here && !said ? ` ${SAME} ` : "",
-          tables = moved.flatMap((c) => [
-            ", ",
-            make("a", { href: `#${c.place.id}`, title: c.moved }, c.title),
-          ]);
+        const figure = pieces.find((c) => c.place?.querySelector("[data-run-result]")),
+          arrow = figure?.place.getBoundingClientRect().top < 0 ? "↑" : "↓",
+          note =
+            !said && changed && document.querySelector("article .live-built-number")
+              ? " Underlined numbers are the book’s."
+              : "";
+        if (figure) {
+          const see = this.way(figure, `See the new figure ${arrow}`);
+          see.id = this.see.id;
+          this.see.replaceWith(see);
+          this.see = see;
+        }
         this.say(
-          took + (said ? `${said}.` : `${this.difference()}.${note}${same}`),
+          `${took}${said || words}.${note}`,
           "good",
-          ...(tables.length ? [" Tables with other values: ", ...tables.slice(1), ". "] : []),
-          ...again,
+          ...(said ? [] : this.differing(pieces)),
+          ...(here && !said && this.form
+            ? [
+                " ",
+                make("a", { href: link, class: "live-again" }, "A link to this run"),
+                edited ? " (edited code is not in the link)" : "",
+              ]
+            : []),
         );
         this.state("done");
         this.idle();
@@ -931,7 +993,7 @@ _aside(${JSON.stringify(code)})`;
       });
     }
     async interrupt() {
-      if (!this.kernel) return;
+      if (!this.kernel || !this.busy) return;
       this.asked = true;
       try {
         await this.kernel.interrupt();
@@ -940,6 +1002,7 @@ _aside(${JSON.stringify(code)})`;
       }
     }
     async restart() {
+      if (this.waits()) return;
       this.start();
       this.say("Restarting …", "busy");
       try {
@@ -954,18 +1017,17 @@ _aside(${JSON.stringify(code)})`;
       }
     }
     reset() {
-      if (this.busy) return;
+      if (this.waits()) return;
       const own = this.form.cell;
       let code = own.source;
       for (const p of this.page.parameters) code = withValue(code, p.name, p.literal);
       own.set(code);
-      /** @type {HTMLElement} */ (document.activeElement).blur();
       this.form.read(true);
       for (const c of this.cells) c.forget();
       ldpkit.conditions?.();
       delete document.body.dataset.live;
       this.say(
-        `The parameters have ${this.form.whose} values again; the page shows what is in the book.`,
+        "The parameters have the book’s values again; the page shows the run with which it was built.",
       );
     }
   }
@@ -986,6 +1048,7 @@ _aside(${JSON.stringify(code)})`;
       await ask("GET", "live");
       live.begin();
       live.weigh();
+      if (ldpkit.live.pressed) live.all.focus({ preventScroll: true }); // the button that was pressed is gone
       if (ldpkit.live.start) live.runAll(); // the click asked for it
     } catch (e) {
       live.say(e.message, "bad");

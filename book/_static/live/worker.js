@@ -19,6 +19,7 @@
     ended = "";
     refuse; // ends the start in progress
     kept; // the state after all imports, until it is stored
+    onkept; // called when it is stored
     idle; // the timer that stores it
     stopping = new AbortController();
     constructor(folder, onlost, onstep, { walls = false, silent = SILENT } = {}) {
@@ -44,9 +45,11 @@
       if (why) throw new Error(why);
       step("Asking for Python and ldpkit …", 0, "fetching");
       const [found, blob] = await Promise.all([
-        parts(signal, (n, all) =>
+        parts(signal, (n, all, fetched) =>
           step(
-            `Fetching Python and ldpkit, once: ${MB(n)} of ${MB(all)} …`,
+            fetched
+              ? `Fetching Python and ldpkit, once: ${MB(n)} of ${MB(all)} …`
+              : `Reading Python and ldpkit from this browser …`,
             (0.5 * n) / all,
             "fetching",
           ),
@@ -113,7 +116,7 @@
       clearInterval(watch);
       if (good && this.kept)
         this.idle = setTimeout(() => {
-          keep(this.name, this.kept); // it was copied before any cell ran
+          keep(this.name, this.kept).then(() => this.onkept?.()); // it was copied before any cell ran
           this.kept = null;
         }, IDLE);
       return good && !failed;
