@@ -9,7 +9,8 @@
   "use strict";
   const { log10, max, min, round } = Math,
     { button, digits, escaped, grouped, make, raised, remember, resized, steps } = ldpkit.base;
-  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  const calm = matchMedia("(prefers-reduced-motion: reduce)"),
+    narrow = matchMedia("(max-width: 991px)");
   /* The text of a verdict, with the powers of e raised. */
   const spoken = (words) =>
     words
@@ -110,6 +111,8 @@
       this.words = [];
       this.width = max(240, place.clientWidth);
       this.height = typeof height === "function" ? height(this.width) : height;
+      if (place.closest(".ex-top"))
+        this.height = min(this.height, max(200, 0.42 * document.documentElement.clientHeight)); // room for the controls
       this.w = this.width - left - right;
       this.h = this.height - top - bottom;
       this.label = label;
@@ -437,7 +440,8 @@
         ),
       );
     }
-    host.replaceChildren(verdict, problem, panel, bar, places);
+    const top = make("div", { class: "ex-top" }, verdict);
+    host.replaceChildren(top, problem, panel, bar, places);
 
     const defaults = Object.fromEntries(
       Object.entries(plan.controls).map(([key, control]) => [key, control.value]),
@@ -552,6 +556,15 @@
       },
     };
     draw = plan.start(tools);
+    /* On a phone the first plot stays below the verdict while the controls move under both; where a client is written, it does not. */
+    const arrange = () => {
+      const [plot] = Object.values(views),
+        below = narrow.matches && !host.matches(".mini, :has(textarea)");
+      if (below) top.append(plot);
+      else places.firstElementChild.prepend(plot);
+    };
+    arrange();
+    narrow.addEventListener("change", arrange);
     restore();
     addEventListener("hashchange", () => {
       if (!location.hash || location.hash.startsWith(prefix)) restore();

@@ -5,7 +5,7 @@
 
      {spec: {what plots.figure was told, with the notes that it drew}, names: {panel, series, source}, rows: [[panel, series, source, x, y, error], ...]}
 
-   where the first three of a row count in `names`; spec.along = {name, values} has a number more for each row. A page of one's own
+   where the first three of a row count in `names`; with spec.along, a name, each row has one more number, the colour of its dot. A page of one's own
    (`make page`) has the book's figure so, and run: {csv, label} for what it found itself. Print, PDF and readers without scripts keep
    the picture. */
 (() => {
@@ -53,20 +53,21 @@
   function parsed(csv) {
     const cells = (line) =>
       [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)]
-        .slice(0, 6)
+        .slice(0, 7)
         .map(([, cell]) => (cell[0] === '"' ? cell.slice(1, -1).replaceAll('""', '"') : cell));
     return csv.trimEnd().split("\n").slice(1).map(cells);
   }
 
-  /* In words, where the points of a run lie compared with the book's. A point has moved beyond its noise if it lies further away than
-     both error bars reach together; an exact value has no noise. */
-  function moved(book, rows) {
+  /* In words, where the points of a run lie compared with the book's, and how many have another colour, a value of `along`. A point
+     has moved beyond its noise if it lies further away than both error bars reach together; an exact value has no noise. */
+  function moved(book, rows, along) {
     const place = ([panel, series, source, x]) =>
         JSON.stringify([panel, series, source, number(x)]),
       left = new Map(),
       barred = [0, 0],
       bare = [0, 0],
-      exact = [0, 0];
+      exact = [0, 0],
+      shades = [0, 0];
     let added = 0;
     for (const row of book) left.set(place(row), [...(left.get(place(row)) ?? []), row]);
     for (const row of rows) {
@@ -80,12 +81,16 @@
         room = (kind === barred ? bar + old : 0) + 1e-9 * max(abs(y), abs(was));
       kind[1]++;
       if (y !== was && !(abs(y - was) <= room)) kind[0]++;
+      const [shade, before] = [row[6], other[6]].map(number);
+      shades[1]++;
+      if (along && !(abs(shade - before) <= 1e-9 * max(abs(shade), abs(before)))) shades[0]++;
     }
     const told = (count, words) => (count[1] ? [`${count[0]} of ${count[1]} ${words}`] : []);
     return [
       ...told(barred, "points moved further than both error bars reach"),
       ...told(bare, "points without error bars have another value"),
       ...told(exact, "exact values changed"),
+      ...(shades[0] ? told(shades, `values of ${along} (the colours) changed`) : []),
       ...(added ? [`${added} points are new`] : []),
     ].join(", ");
   }
@@ -274,9 +279,18 @@
       );
       this.host.append(this.box, this.notes, this.details);
       for (const kind of /** @type {const} */ (["pointermove", "pointerdown"]))
-        this.plot.addEventListener(kind, (event) => this.near(event));
-      for (const kind of ["pointerleave", "blur"])
-        this.plot.addEventListener(kind, () => this.point(null));
+        this.plot.addEventListener(kind, (event) => {
+          if (kind === "pointerdown") this.before = this.cursor;
+          this.near(event);
+        });
+      this.plot.addEventListener("blur", () => this.point(null));
+      this.plot.addEventListener("pointerleave", ({ pointerType }) => {
+        if (pointerType === "mouse") this.point(null); // a finger leaves when it is lifted
+      });
+      this.plot.addEventListener("pointercancel", () => this.point(this.before)); // the page is scrolled
+      document.addEventListener("pointerup", ({ target }) => {
+        if (this.cursor && !this.plot.contains(target)) this.point(null);
+      });
       this.plot.addEventListener("keydown", (event) => this.walk(event));
     }
 
@@ -285,14 +299,14 @@
       this.visible = this.runs.filter((r) => !r.hidden);
       const all = [{ rows: this.table }, ...this.visible];
       const rows = all.flatMap((run, i) =>
-        run.rows.map(([panel, series, source, x, y, error], n) => ({
+        run.rows.map(([panel, series, source, x, y, error, along]) => ({
           panel,
           series,
           source,
           run: i ? run : null,
           y: number(y),
           error: number(error),
-          along: i || !this.along ? null : this.along.values[n],
+          along: number(along ?? null),
           x: this.category(number(x)),
         })),
       );
@@ -322,6 +336,8 @@
         };
       });
       this.rows = rows;
+      const shades = rows.map((r) => r.along).filter(seen);
+      this.shades = shades.length ? [least(shades), most(shades)] : [0, 1];
       this.explain();
     }
     /* A place on the horizontal axis: the words below bars, else a number. */
@@ -417,7 +433,7 @@
         );
       if (this.along)
         parts.push(
-          `<i class="tw-ramp" style="background:linear-gradient(to right, ${[0, 3, 6, 9, 11].map((i) => colour(i, 12, "viridis")).join()})"></i> ${escaped(this.along.name)} from ${shown(least(this.along.values))} to ${shown(most(this.along.values))}`,
+          `<i class="tw-ramp" style="background:linear-gradient(to right, ${[0, 3, 6, 9, 11].map((i) => colour(i, 12, "viridis")).join()})"></i> ${escaped(this.along)} from ${this.shades.map((v) => shown(v)).join(" to ")}`,
         );
       if (has("paper"))
         parts.push(
@@ -446,7 +462,7 @@
           make("strong", {}, "Your run and the book’s."),
           ` Bold: your run ${last.count}. ${paler.length ? `Paler: your run ${paler.join(", ")}. ` : ""}Faint: the book.` +
             (this.spec.kind === "bars" ? " Bars stand side by side, the book’s on the left." : ""),
-          make("span", { "data-run-moved": true }, ` ${moved(this.table, last.rows)}.`),
+          make("span", { "data-run-moved": true }, ` ${moved(this.table, last.rows, this.along)}.`),
         );
       this.mine.replaceChildren(
         ...this.runs.map((run) => {
@@ -545,9 +561,8 @@
           min(170, 0.65 * w),
           min((w * (spec.size[1] - 0.5)) / (spec.size[0] - 0.5), 380, max(170, 0.8 * w)),
         ),
-        h =
-          width < WIDE || !this.first
-            ? natural
+        h = width < WIDE || !this.first
+            ? max(natural, min(1.3 * w, this.free() / rows - top - bottom))
             : min(natural, max(70, FIRST / rows - top - bottom)),
         height = rows * (h + top + bottom),
         fitting = max(3, floor(h / 36));
@@ -571,6 +586,12 @@
       this.canvas.innerHTML = `<svg width="${width}" height="${ceil(height)}" viewBox="0 0 ${width} ${ceil(height)}">${parts.join("")}<path class="tw-cursor"/></svg>`;
       this.dim();
       if (this.cursor) this.point(this.cursor);
+    }
+    /* Height that a narrow screen has for the panels of an enlarged figure, beside its button, legend and axes' names. */
+    free() {
+      return this.dialog
+        ? this.dialog.clientHeight - 64 - this.box.offsetHeight + this.plot.offsetHeight
+        : 0;
     }
     frame(p, labelled, turned) {
       const { categories } = this,
@@ -674,7 +695,7 @@
           body = `<path class="tw-paper" d="${path}"/>`;
         else if (g.source === "paper" || g.source === "released code")
           body = `<path class="tw-cross"${bars && !this.marked(g.series, ...RUNS) ? ` style="stroke:${tint}"` : ""} d="${dots(g.source === "paper" ? CROSS : PLUS, 4)}"/>`;
-        else if (g.source === "exact" && this.along && !g.run)
+        else if (g.source === "exact" && this.along)
           body = `<path class="tw-line tw-thin" style="stroke:${tint}" d="${path}"/>${this.dots(rows, places, this.shape(g.series))}`;
         else if (g.source === "exact")
           body = bars
@@ -764,11 +785,10 @@
 
     /* Dots in the colours of what runs along a line, a path for each of a few colours. */
     dots(rows, places, shape) {
-      const all = this.along.values,
-        low = least(all),
+      const [low, high] = this.shades,
         shades = Array.from({ length: 12 }, () => "");
       rows.forEach((r, i) => {
-        shades[min(11, floor((12 * (r.along - low)) / (most(all) - low || 1)))] += shape(
+        shades[min(11, floor((12 * (r.along - low)) / (high - low || 1)))] += shape(
           +places[i][0].toFixed(1),
           +places[i][1].toFixed(1),
           3,
@@ -845,10 +865,11 @@
         if (note.panel === panel.name && note.series === series && this.category(note.x) === x)
           lines.push(note.says.replaceAll("\n", " "));
       const head = [panel.name, series].filter(Boolean).join(" · "),
-        at =
-          this.along && rows[0].along !== null ? `${this.along.name} ${shown(rows[0].along)}` : "";
+        shade = ({ along }) => (along === null ? "" : `${this.along} ${shown(along)}`),
+        shades = unique(rows.map(shade));
+      if (shades[1]) rows.forEach((r, i) => (lines[i] += `, ${shade(r)}`));
       return [
-        [head, at, `${this.spec.x} ${shown(typeof x === "string" ? number(x) : x)}`]
+        [head, shades[1] ? "" : shades[0], `${this.spec.x} ${shown(typeof x === "string" ? number(x) : x)}`]
           .filter(Boolean)
           .join("; "),
         ...lines,
@@ -923,7 +944,7 @@
 
     /* ---- the table, the dialog, the reader's own runs ---- */
     tabulate() {
-      const head = ["panel", "series", "source", this.spec.x, this.spec.y, "error"],
+      const head = ["panel", "series", "source", this.spec.x, this.spec.y, "error", this.along],
         cell = (v) => `<td>${escaped(v ?? "")}</td>`;
       const place = make("div", {
         role: "region",
@@ -941,7 +962,7 @@
           ]),
         ),
       ];
-      place.innerHTML = `<table><thead><tr>${head.map((h) => `<th scope="col">${escaped(h)}</th>`).join("")}</tr></thead><tbody>${rows.map((row) => `<tr>${row.map(cell).join("")}</tr>`).join("")}</tbody></table>`;
+      place.innerHTML = `<table><thead><tr>${head.filter(Boolean).map((h) => `<th scope="col">${escaped(h)}</th>`).join("")}</tr></thead><tbody>${rows.map((row) => `<tr>${row.map(cell).join("")}</tr>`).join("")}</tbody></table>`;
       this.details.append(place);
     }
     enlarge() {

@@ -30,6 +30,8 @@ COLUMNS = {
     "x": "place on the horizontal axis",
     "y": "value; NaN and infinities are left out",
     "error": "half-length of the error bar, in the units of y",
+    "ε": "claimed budget, the colour of the dot",
+    "poisoning gain": "expected poisoning gain, the colour of the dot",
     "family": "family of mechanisms, see the page of the figure",
     "mechanism": "name of the mechanism",
     "epsilon": "claimed budget",

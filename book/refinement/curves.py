@@ -97,7 +97,7 @@ def tinted(drawn, cells, panel, column, name, values, **look):
         dots = axis.scatter(rows["mse"], rows["asr"], c=rows[column], cmap="viridis", s=14, zorder=3, edgecolors="0.3",
                             linewidths=0.3, vmin=cells[column].min(), vmax=cells[column].max())  # fmt: skip
     figure.colorbar(dots, ax=figure.axes, label=name, shrink=0.6)
-    return plots.attach(figure, drawn, **figure.ldpkit[1], along={"name": name, "values": values})
+    return plots.attach(figure, drawn.assign(**{name: values}), **figure.ldpkit[1], along=name)
 
 
 def plane(table, sizes, *notes):

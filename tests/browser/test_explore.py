@@ -122,31 +122,33 @@ def test_explorers_pass_axe_and_fit_a_phone(page, site, name, theme):
         assert all(inner <= outer for inner, outer in sizes), (width, sizes)
 
 
-@pytest.mark.parametrize(
-    "name,width,kept",
-    [
-        ("promise", 390, "plot"),
-        ("audit", 800, "plot"),
-        ("own", 390, "verdict"),
-        ("promise", 1280, "verdict"),
-    ],
-)
-def test_the_plot_or_the_verdict_stays_in_sight_and_whole_while_one_scrolls(
-    page, site, name, width, kept
-):
-    """It is neither under the theme's bar nor apart from it."""
-    page.set_viewport_size({"width": width, "height": 900})
+@pytest.mark.parametrize("width", [390, 800, 1280])
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_the_verdict_and_on_a_phone_the_plot_stay_whole_while_one_scrolls(page, site, name, width):
+    """They stand below the theme's bar, neither covers the other, and room is left for the controls."""
+    page.set_viewport_size({"width": width, "height": 844})
     opened(page, f"{site}/book/explore/{name}.html")
-    above, first = page.evaluate(
-        """kept => {
-            const part = document.querySelector(`.ex-${kept}`), explorer = document.querySelector('.explorer');
-            scrollTo({top: scrollY + explorer.getBoundingClientRect().top + 100, behavior: 'instant'});
-            const {left, top} = part.getBoundingClientRect(), at = (y) => document.elementFromPoint(left + 40, y);
-            return [!!at(top - 1).closest('.bd-header-article'), at(top + 1) === part];
-        }""",
-        kept,
-    )
-    assert above and first
+    kept = ".ex-verdict, .ex-verdict ~ .ex-plot svg"
+    assert page.locator(kept).count() == (1 if width > 991 or name == "own" else 2)
+    for down in (60, 120, 240):
+        wrong, foot, end = page.evaluate(
+            """([kept, down]) => {
+                const parts = [...document.querySelectorAll(kept)];
+                const explorer = document.querySelector('.explorer');
+                scrollTo({top: scrollY + explorer.getBoundingClientRect().top + down, behavior: 'instant'});
+                const wrong = parts.flatMap(part => {
+                    const {left, top, bottom, width} = part.getBoundingClientRect(), [x, y] = [left + width / 2, (top + bottom) / 2];
+                    return [top + 2, y, bottom - 2].filter(at => !part.contains(document.elementFromPoint(x, at)));
+                });
+                const {left, top, bottom} = document.querySelector('.ex-top').getBoundingClientRect();
+                if (!document.elementFromPoint(left + 40, top - 1)?.closest('.bd-header-article')) wrong.push('bar');
+                return [wrong, bottom, explorer.getBoundingClientRect().bottom];
+            }""",
+            [kept, down],
+        )
+        if end < foot + 60:
+            break  # the explorer ends, and takes them along
+        assert wrong == [] and foot <= 844 - 250, (down, foot)
 
 
 @pytest.mark.parametrize("name", EXPLORERS)

@@ -151,3 +151,68 @@ def test_a_series_stands_alone_the_figure_enlarges_and_print_keeps_the_picture(p
     page.emulate_media(media="print")
     assert twin.is_hidden() and twin.locator("xpath=../img").is_visible()
     assert page.locator(".answer").first.is_visible()
+
+
+@pytest.fixture
+def phone(browser):
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    yield context.new_page()
+    context.close()
+
+
+def test_a_tap_reads_a_value_until_the_next_tap_elsewhere(phone, site):
+    phone.goto(f"{site}/book/rad/fig2.html", wait_until="networkidle")
+    twin = twins(phone)[0]
+    plot, said = twin.locator(".tw-plot"), twin.locator("[role=status]")
+    plot.evaluate("e => e.scrollIntoView({block: 'center', behavior: 'instant'})")
+    box = plot.bounding_box()
+    phone.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert re.search(r"accepted risk .*\nexact: \d", said.inner_text())
+    read = said.inner_text()
+    phone.evaluate("scrollBy({top: 40, behavior: 'instant'})")
+    assert said.inner_text() == read
+    phone.touchscreen.tap(4, 200)  # the margin of the page
+    assert said.inner_text() == ""
+
+
+def test_an_enlarged_figure_takes_the_whole_width_and_height_of_a_phone(phone, site):
+    phone.goto(f"{site}/book/rad/fig2.html", wait_until="networkidle")
+    twin = twins(phone)[0]
+    before = twin.locator(".tw-plot").bounding_box()
+    twin.get_by_role("button", name="Enlarge").tap()
+    phone.wait_for_function("document.querySelector('dialog .tw-plot svg').clientWidth >= 390")
+    after = phone.locator("dialog .tw-plot").bounding_box()
+    assert after["width"] == 390 and after["height"] > 1.5 * before["height"]
+    assert phone.evaluate("document.querySelector('dialog.tw-dialog').scrollWidth") <= 390
+
+
+def test_colours_of_dots_are_values_too(page, site):
+    """A run that changes them alone: they are counted, tabulated, spoken, and drawn on one scale with the book's."""
+    page.goto(f"{site}/book/refinement/fig6.html", wait_until="load")
+    twin = twins(page)[0]
+    book = twin.locator(".tw-key").inner_text()
+    page.evaluate(
+        """() => {
+            const host = document.querySelector('[data-twin]'), {names, rows} = JSON.parse(host.querySelector('script').textContent);
+            const line = ([p, s, o, x, y, , gain]) => [names.panel[p], names.series[s], names.source[o], x, y, '', 10 * gain].join();
+            ldpkit.twin.overlay(host, ['panel,series,source,x,y,error,gain', ...rows.map(line)].join('\\n'), 'share=0.5');
+        }"""
+    )
+    said = twin.locator("[data-run-moved]").inner_text()
+    counted = r"0 of (\d+) exact values changed, (\d+) of \2 values of poisoning gain"
+    found = re.search(counted, said)
+    assert found and found[1] == found[2]
+    assert twin.locator(".tw-own .tw-dot").count() > 10
+    low, high = (
+        float(re.search(r"to ([\d.]+)", key)[1])
+        for key in (book, twin.locator(".tw-key").inner_text())
+    )
+    assert abs(high / low - 10) < 0.05
+    twin.locator(".tw-plot").press("ArrowRight")
+    assert len(re.findall("poisoning gain [0-9]", twin.locator("[role=status]").inner_text())) == 2
+    twin.locator("details summary").click()
+    assert twin.locator("thead th").last.inner_text() == "poisoning gain"
+    filled = twin.locator("tbody td:nth-child(7)").all_inner_texts()
+    assert len(filled) == 2 * int(found[1]) and all(filled)
