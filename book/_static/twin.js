@@ -289,7 +289,7 @@
       });
       this.plot.addEventListener("pointercancel", () => this.point(this.before)); // the page is scrolled
       document.addEventListener("pointerup", ({ target }) => {
-        if (this.cursor && !this.plot.contains(target)) this.point(null);
+        if (this.cursor && !this.plot.contains(/** @type {Node} */ (target))) this.point(null);
       });
       this.plot.addEventListener("keydown", (event) => this.walk(event));
     }
@@ -561,7 +561,8 @@
           min(170, 0.65 * w),
           min((w * (spec.size[1] - 0.5)) / (spec.size[0] - 0.5), 380, max(170, 0.8 * w)),
         ),
-        h = width < WIDE || !this.first
+        h =
+          width < WIDE || !this.first
             ? max(natural, min(1.3 * w, this.free() / rows - top - bottom))
             : min(natural, max(70, FIRST / rows - top - bottom)),
         height = rows * (h + top + bottom),
@@ -869,7 +870,11 @@
         shades = unique(rows.map(shade));
       if (shades[1]) rows.forEach((r, i) => (lines[i] += `, ${shade(r)}`));
       return [
-        [head, shades[1] ? "" : shades[0], `${this.spec.x} ${shown(typeof x === "string" ? number(x) : x)}`]
+        [
+          head,
+          shades[1] ? "" : shades[0],
+          `${this.spec.x} ${shown(typeof x === "string" ? number(x) : x)}`,
+        ]
           .filter(Boolean)
           .join("; "),
         ...lines,
@@ -962,7 +967,12 @@
           ]),
         ),
       ];
-      place.innerHTML = `<table><thead><tr>${head.filter(Boolean).map((h) => `<th scope="col">${escaped(h)}</th>`).join("")}</tr></thead><tbody>${rows.map((row) => `<tr>${row.map(cell).join("")}</tr>`).join("")}</tbody></table>`;
+      place.innerHTML = `<table><thead><tr>${head
+        .filter(Boolean)
+        .map((h) => `<th scope="col">${escaped(h)}</th>`)
+        .join(
+          "",
+        )}</tr></thead><tbody>${rows.map((row) => `<tr>${row.map(cell).join("")}</tr>`).join("")}</tbody></table>`;
       this.details.append(place);
     }
     enlarge() {
