@@ -30,7 +30,7 @@ from ldpbook import parameters
 from ldpkit import cli
 from ldpkit.blackbox.clients import ClientError
 from ldpkit.blackbox.clients.anything import plain
-from ldpkit.blackbox.clients.tables import READERS
+from ldpkit.blackbox.clients.formats import READERS
 from ldpkit.cli import sweep
 from ldpkit.digests import digest
 

@@ -13,8 +13,8 @@ from ... import checks
 from ...mechanisms.base import ClientError
 from ...types import Array, Reports, Rng, Row
 from .client import Client
+from .formats import READERS, rows_of, suffix
 from .identity import file_digest
-from .tables import READERS, rows_of, suffix
 
 __all__ = ["Recordings", "recorded"]
 

@@ -16,7 +16,7 @@ import scipy
 from .sources import Tape
 from .states import Joints
 
-__all__ = ["LEFT", "MOVED", "Call", "Node", "Tree"]
+__all__ = ["LEFT", "MOVED", "Node", "Tree"]
 
 _STEP = 2.0**-53  # the numbers that Python and NumPy draw from [0, 1) are its multiples
 _PATIENCE = 1 / 16  # a way is left when another one is so many times likelier
