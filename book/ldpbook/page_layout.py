@@ -48,8 +48,14 @@ SHADES = {
     "none": "neither: undecided, other data, or nothing to compare it with",
 }
 """Parts of a bar in their order, each with its meaning."""
-SIGNS = {"agree": "✓", "differ": "≠", "wrong": "✗", "none": "–"}
-MEANINGS = {"agree": "all agree", "differ": "some differ, explained", "wrong": "one differs", "none": "nothing to compare"}
+SIGNS = {"agree": "✓", "exact": "=", "differ": "≠", "wrong": "✗", "none": "–"}
+MEANINGS = {
+    "agree": "all agree",
+    "exact": "none printed, compared with exact values",
+    "differ": "some differ, explained",
+    "wrong": "one differs",
+    "none": "nothing to compare",
+}
 """The signs of the overview, and what they mean."""
 _GROUP = r'\n( *)<g id="{}_\d+">(.*?)\n\1</g>'
 _PATH = re.compile(r'<path d="([^"]+)"')
@@ -236,9 +242,11 @@ def overview(project: Project) -> str:
     for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
         cells = []
         for row in group.itertuples():
-            found, n = states.of_items(project.root, [row.item]), figures.counted(board[board["item"] == row.item])
+            own = board[board["item"] == row.item]
+            found, n = states.of_items(project.root, [row.item]), figures.counted(own)
+            rest = "exact" if own["exact"][own["verdict"] == "no-published-value"].notna().any() else "none"
             signs = (
-                "differ" if n["differ"] else "agree" if n["printed"] + n["code"] else "none",
+                "differ" if n["differ"] else "agree" if n["printed"] + n["code"] else rest,
                 "differ" if any(each.fails for each in found.differences) else "agree" if found.statements else "none",
                 "wrong" if any(each.conclusion for each in found.differences) else "agree" if found.statements else "none",
             )

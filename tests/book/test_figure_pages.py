@@ -196,6 +196,9 @@ def test_page_tile_front_page_and_scoreboard_say_the_same(tmp_path):
         ("T1", "–≠✗"),
     ]
     assert overview.count('<a href="rad/fig1.html"') == 2 and "rad/t.html" not in overview
+    unprinted = ROWS.assign(item="rad/fig2", verdict="no-published-value", exact=1.0)
+    compared = page_layout.overview(small(tmp_path / "exact", CLAIMS, ERRATA, unprinted, WHY))
+    assert '<b>2</b><i class="exact">=</i>' in compared
     shown = page_layout.gallery(project)
     assert shown.count("<li>") == 3 and shown.count('href="rad/fig1.html"') == 2
     assert shown.count("Which &amp; why?") == 1 and "<strong>Table 1</strong>" in shown
