@@ -46,3 +46,25 @@ document.addEventListener("DOMContentLoaded", () => {
   if (!sessionStorage.getItem("sidebar-scroll-top")) contents.scrollTop = 0; // the theme scrolls too early
   reveal(contents);
 });
+
+/* The explanation of a word below it, where a reader presses: a title is seen only by a pointer that rests. */
+document.addEventListener("click", ({ target }) => {
+  const word = /** @type {HTMLElement} */ (
+    /** @type {Element} */ (target).closest("article abbr[title]")
+  );
+  if (!word || word.closest("a, button, summary, label")) return;
+  const note = document.createElement("div"),
+    { left, bottom } = word.getBoundingClientRect();
+  note.className = "word-note";
+  note.popover = "auto"; // a press elsewhere closes it
+  note.setAttribute("role", "status");
+  note.textContent = word.title;
+  note.addEventListener("toggle", ({ newState }) => newState === "closed" && note.remove());
+  document.body.append(note);
+  note.showPopover();
+  note.style.top = `${bottom + 6}px`;
+  note.style.left = `${Math.max(8, Math.min(left, document.documentElement.clientWidth - note.offsetWidth - 8))}px`;
+});
+document.addEventListener("keydown", ({ key }) => {
+  if (key === "Escape") document.querySelector(".word-note")?.remove(); // also where a script of the theme takes the key
+});

@@ -277,6 +277,21 @@ def test_short_names_and_words_are_explained_on_hover_and_at_their_first_use(pag
     assert page.locator(elsewhere).count() == 0
 
 
+def test_a_press_on_a_word_shows_its_explanation(page, site):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{site}/book/rad/fig1.html", wait_until="domcontentloaded")
+    word, note = page.locator("article p abbr.word").first, page.locator(".word-note")
+    word.click()
+    assert note.inner_text() == word.get_attribute("title")
+    box = note.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+    page.keyboard.press("Escape")
+    note.wait_for(state="detached")
+    word.click()
+    page.locator("article h1").first.click()
+    note.wait_for(state="detached")
+
+
 def test_the_glossary_shows_its_words_and_the_search_finds_one_first(page, site):
     page.goto(f"{site}/book/notation.html", wait_until="domcontentloaded")
     terms = page.locator("dl.glossary").first.locator("dt")
