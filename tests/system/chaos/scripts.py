@@ -22,7 +22,7 @@ PAYLOADS = [
     "constructor", "__proto__", "toString", "%", "%E0%A4%A", "", "\0", "null", "[]", "{", "[[1]]", "[[0,1,2]]",
 ]  # fmt: skip
 OURS = re.compile(r"_static/(base|explore|live|laws|twin)[\w./]*\.js")
-READY = "() => [...document.querySelectorAll('.explorer')].every(e => e.dataset.state === 'ready')"
+READY = "() => [...document.querySelectorAll('.explorer[data-explorer]')].every(e => e.dataset.state === 'ready')"
 
 
 def pages(html: Path) -> list[str]:
