@@ -17,8 +17,8 @@ Each measurement has its own command::
     python benchmarks/blackbox.py limits            # what the best event gives for five of them
 
 Each writes a table to data/results, and a file next to it with the command, the time, the machine
-and all versions. Every audit is stored in _build/blackbox as soon as it has ended. An interrupted
-measurement therefore continues where it stopped.
+and all versions. Every audit but those of `half` is stored in _build/blackbox as soon as it has
+ended. An interrupted measurement therefore continues where it stopped.
 """
 
 import json
@@ -323,7 +323,7 @@ def half_of_sniper(trials):
             "median": statistics.median(one.reports for one in results),
             "seconds": time.process_time() - tick,
         })  # fmt: skip
-        click.echo(json.dumps(rows[-1], default=str), err=True)
+        click.echo(json.dumps(rows[-1]), err=True)
     kept("blackbox_half", rows, time.perf_counter() - start)
 
 

@@ -415,7 +415,7 @@ def _laws(
     except ClientError:  # a compiled function may refuse a whole number that is not drawn yet
         if not tree.lazy:
             raise
-        tree.lazy = False
+        tree.lazy, tree.calls = False, {}  # known calls have forks of lazy numbers
         return _laws(client, tree, until, least)
     for ask, (ends_of, _) in zip(asks, found):
         for _ in range(max(1, math.ceil(least / max(1, len(ends_of))) - 1)):
