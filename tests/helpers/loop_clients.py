@@ -246,6 +246,18 @@ def again_object(v):
     return counted(2) + 2 * counted(2, Holder)
 
 
+def positive(n):
+    return random.randrange(n) > 0
+
+
+def refusing(v):
+    """Takes only numbers that are drawn, as a compiled function does."""
+    out = [positive(3), positive(3), random.randrange(4)]
+    if type(out[2]) is not int:
+        raise TypeError
+    return out
+
+
 HALF, QUARTER = [0.5] * 2, [0.25] * 4
 ALIKE = {"narrowed": HALF, "attribute": HALF, "item": HALF, "enclosing": HALF, "stacked": QUARTER,
          "iterated": QUARTER, "generated": QUARTER, "negative_zero": HALF, "again": QUARTER,

@@ -226,6 +226,12 @@ def test_ways_that_only_look_alike_are_not_joined(name):
 
 
 @apart
+def test_calls_are_known_anew_where_numbers_are_drawn_at_once():
+    masses = sorted(law(looped("refusing", 1.0).ways[0]).values())
+    assert masses == pytest.approx([1 / 36] * 4 + [1 / 18] * 8 + [1 / 9] * 4, abs=1e-12)
+
+
+@apart
 def test_thresholds_are_those_of_floating_point():
     """A double of [0, 1) is a multiple of 2^-53, so that a smaller threshold asks for 0 alone."""
     result = exact_client(lambda v: random.random() < (1e-20 if v else 0.25), 1.0, inputs=[0, 1])
