@@ -68,3 +68,6 @@ document.addEventListener("click", ({ target }) => {
 document.addEventListener("keydown", ({ key }) => {
   if (key === "Escape") document.querySelector(".word-note")?.remove(); // also where a script of the theme takes the key
 });
+addEventListener("load", () => {
+  for (const copy of document.querySelectorAll(".copybtn")) copy.ariaLabel = "Copy this code"; // it holds only a picture
+});

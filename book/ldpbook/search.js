@@ -73,6 +73,53 @@ Search._performSearch = (
     perform(meant(question), ...words)
 )(Search._performSearch);
 
+// A word that no page has is asked as the most similar word that some page has, if one letter is wrong, missing, doubled or in
+// its neighbour's place (two in words of eight letters or more); the reader is told.
+const edits = (a, b) => {
+  const rows = [[...Array(b.length + 1).keys()]];
+  for (let i = 1; i <= a.length; i++) {
+    rows.push([i]);
+    for (let j = 1; j <= b.length; j++) {
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      rows[i][j] = Math.min(
+        rows[i - 1][j] + 1,
+        rows[i][j - 1] + 1,
+        rows[i - 1][j - 1] + Number(a[i - 1] !== b[j - 1]),
+        swapped ? rows[i - 2][j - 2] + 1 : Infinity,
+      );
+    }
+  }
+  return rows[a.length][b.length];
+};
+const spelled = (/** @type {string} */ word) => {
+  const { terms, titleterms, alltitles, indexentries } = Search._index,
+    known = [...Object.keys(terms), ...Object.keys(titleterms)],
+    asked = word.toLowerCase(),
+    stem = stems(word)[0];
+  if (!stem || stem.length < 4 || known.some((term) => term.includes(stem))) return word;
+  const named = wordsOf([...Object.keys(alltitles), ...Object.keys(indexentries)].join(" ")),
+    whole = named.map((name) => name.toLowerCase());
+  const near = [...new Set([...whole, ...known])]
+    .filter((name) => !/\d/.test(name))
+    .map((name) => ({ name, far: edits(whole.includes(name) ? asked : stem, name) }))
+    .sort((a, b) => a.far - b.far)[0];
+  if (near.far > (asked.length < 8 ? 1 : 2)) return word;
+  return whole.find((name) => stems(name)[0] === near.name) || near.name; // a reader knows words, not stems
+};
+Search._parseQuery = ((parse) => (/** @type {string} */ query) => {
+  const corrected = query.replace(/\p{Letter}+/gu, spelled);
+  if (corrected !== query) {
+    const note = document.createElement("p");
+    note.textContent = `No page has all words of “${query}”. Searched for “${corrected}” instead.`;
+    Search.status.before(note);
+  }
+  return parse(corrected);
+})(Search._parseQuery);
+Object.assign(Documentation.TRANSLATIONS, {
+  "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've selected enough categories.":
+    "No page has all these words. Ask with fewer words.",
+});
+
 // What is shown of a page: the sentence in which the words stand, those behind it, and how its numbers and statements compare with
 // the paper; of a glossary's term what it means.
 Search.htmlToText = (page, anchor) => {
@@ -92,7 +139,6 @@ Search.htmlToText = (page, anchor) => {
 Search.makeSearchSummary = (page, words, anchor) => {
   const text = Search.htmlToText(page, anchor),
     wanted = [...words].map((word) => word.toLowerCase().replace(/^(figure|table)(?=\d)/, "$1 "));
-  if (!text) return null;
   const sentences = [...new Intl.Segmenter("en", { granularity: "sentence" }).segment(text)].map(
     (s) => s.segment,
   );

@@ -144,6 +144,8 @@ def test_search_knows_what_readers_call_a_page_and_shows_sentences(page, site, q
     ("how do I audit my client", {"audit_your_client"}),
     ("how do I install it", {"intro"}),
     ("Which conclusions of the papers differ?", {"claims"}),
+    ("what is a shufler", {"notation"}),
+    ("memoistaion atack", {"ldp_auditor/memoisation"}),
     ("How do clients hide both a key and its value?", {"kv_auditor/mechanisms"}),
 ])  # fmt: skip
 def test_search_answers_questions_as_people_ask_them(page, site, question, expected):

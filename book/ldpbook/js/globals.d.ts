@@ -129,3 +129,4 @@ declare var stopwords: string[];
 declare var Stemmer: any;
 declare var Scorer: any;
 declare var Search: any;
+declare var Documentation: { TRANSLATIONS: Record<string, string> };
