@@ -6,12 +6,14 @@ Each measurement has its own command::
     python benchmarks/blackbox.py sound             # six that keep their claim, with a pause
     python benchmarks/blackbox.py means             # four mean mechanisms that are not private
     python benchmarks/blackbox.py nulls             # false alarms at the edge of the claim
+    python benchmarks/blackbox.py honest            # fifty clients at the edge, 10^6 reports
     python benchmarks/blackbox.py suite             # false alarms of fifty tests under one rate
     python benchmarks/blackbox.py clients           # 69 clients, found and not found
     python benchmarks/blackbox.py tested            # the same by assert_private and by their code
     python benchmarks/blackbox.py planted           # leaks as rare as audits say they find
     python benchmarks/blackbox.py curves            # claims that are trade-off curves
     python benchmarks/blackbox.py overhead          # what a report costs
+    python benchmarks/blackbox.py scale             # memory of long audits
     python benchmarks/blackbox.py sniper            # twenty mechanisms, 10^7 reports per input
     python benchmarks/blackbox.py half              # the same, report by report, half the claim
     python benchmarks/blackbox.py limits            # what the best event gives for five of them
@@ -41,6 +43,7 @@ import numpy as np
 import overhead
 import pandas as pd
 import planted
+import scale
 import sniper
 import sniper_limits
 import suite
@@ -216,6 +219,20 @@ def edges(times, only, minutes):
     kept("blackbox_nulls", [accused(*one, innocent.ALPHA) for one in done])
 
 
+@cli.command("honest")
+@click.option("--pairs", default=0, help="Only audits with so many reports per input.")
+@minutes
+def many(pairs, minutes):
+    """Measure how often fifty clients at the edge of their claims are refuted, at alpha = .01."""
+    rows = []
+    for length, series in innocent.honest().items():
+        done = measured("honest", series, minutes if pairs in (0, length) else 0)
+        whole = [run for _, runs in done for run in runs]
+        of_all = Series({"clients": len(series), "pairs": length}, len(whole), None)
+        rows.append(accused(of_all, whole, innocent.ALPHA))
+    kept("blackbox_honest", rows)
+
+
 @cli.command("suite")
 @click.option("--runs", default=200)
 @click.option("--reports", default=100, help="Most reports per input of each audit.")
@@ -278,6 +295,12 @@ def curved(runs, times, minutes):
 def costs():
     """Measure the time of an audit, without the time of making reports."""
     kept("blackbox_overhead", list(overhead.rows()))
+
+
+@cli.command("scale")
+def long():
+    """Measure memory and processor time of long audits, with the time of making reports."""
+    kept("blackbox_scale", list(scale.rows()))
 
 
 @cli.command("sniper")

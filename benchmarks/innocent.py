@@ -21,6 +21,8 @@ from ldpkit.mechanisms import GRR, OUE, SS, SUE
 
 K, EPSILON, ALPHA = 5, 1.0, 0.01
 SHORT, LONG = 200, 20_000  # pairs of reports, where something is learned
+HONEST = ((200, 40), (500_000, 1))
+"""Reports per input of audits of every client of `suite`, and how many of these audits are made."""
 
 
 def respond(values, rng):
@@ -141,3 +143,21 @@ def suite():
         client = functools.partial(sometimes_clear, epsilon)
         found[f"GRR with delta, {epsilon}"] = client, claim | {"delta": DELTA, "inputs": [0, 1, 2]}
     return {name: (named(name, client), claim) for name, (client, claim) in found.items()}
+
+
+def audit(name, pairs, run):
+    """Return an audit of one client of the suite with all its inputs."""
+    client, claim = suite()[name]
+    curve = claim.get("curve")
+    epsilon, delta = curve.implied if curve else (claim["epsilon"], claim.get("delta", 0.0))
+    asked = Client(client, values=claim["inputs"], epsilon=epsilon, delta=delta)
+    given = {"curve": curve} if curve else {}
+    several = {"inputs": range(len(claim["inputs"]))} if len(claim["inputs"]) > 2 else {}
+    return SequentialAudit(asked, "learned", trials=pairs, alpha=ALPHA, **given, **several)
+
+
+def honest():
+    """Return the series of audits of every client of the suite, by their reports per input."""
+    return {pairs: [Series({"client": name, "pairs": pairs}, runs,
+                           functools.partial(audit, name, pairs)) for name in suite()]
+            for pairs, runs in HONEST}  # fmt: skip
