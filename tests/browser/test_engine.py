@@ -189,7 +189,7 @@ def test_a_run_is_named_by_the_values_with_which_it_began_and_keeps_the_focus(pa
     said = status(page)
     assert ": m = 7; code of cell" in said and "Same code" not in said
     assert re.search(r"[1-9]\d* of \d+ cells of tables differ from the book’s: ", said)
-    assert said.endswith("A link to this run (edited code is not in the link)")
+    assert said.endswith("A link to this run (without edited code)")
     assert "m=7" in page.locator(".live-again").get_attribute("href")
     assert mine.last.inner_text().startswith("your run 2: m = 7; code of cell")
     assert "with these values" in page.evaluate(focus)

@@ -822,10 +822,10 @@ _aside(${JSON.stringify(code)})`;
         given = own
           ? this.page.parameters.filter((p) => valueIn(own.code, p.name) !== undefined)
           : [];
-      const changed = given
-        .map((p) => [p, valueIn(own.code, p.name)])
-        .filter(([p, v]) => !same(v, p.built))
-        .map(([p, v]) => `${p.name} = ${v}`);
+      const other = given
+          .map((p) => [p, valueIn(own.code, p.name)])
+          .filter(([p, v]) => !same(v, p.built)),
+        changed = other.map(([p, v]) => `${p.name} = ${v}`);
       const code = (c) =>
         c === own ? given.reduce((text, p) => withValue(text, p.name, p.built), own.code) : c.code;
       const edits = this.cells.filter((c) => code(c) !== c.source);
@@ -836,7 +836,10 @@ _aside(${JSON.stringify(code)})`;
       this.told = {
         words: changed.join("; ") || "nothing changed",
         changed: changed.length > 0,
-        edited: edits.length > 0,
+        unlinked: [
+          ...other.filter(([p, v]) => refusal(p, literal(p, v))).map(([p]) => p.name),
+          ...(edits.length ? ["edited code"] : []),
+        ],
         books,
         link: location.href,
       };
@@ -912,7 +915,7 @@ _aside(${JSON.stringify(code)})`;
     async run(choose, said = "") {
       if (this.waits() || (!said && this.form && !this.form.valid())) return;
       this.freeze();
-      const { words, changed, edited, link } = this.told;
+      const { words, changed, unlinked, link } = this.told;
       this.start();
       this.state(this.kernel ? "running" : here ? "fetching" : "starting");
       this.gone = "";
@@ -971,7 +974,7 @@ _aside(${JSON.stringify(code)})`;
             ? [
                 " ",
                 make("a", { href: link, class: "live-again" }, "A link to this run"),
-                edited ? " (edited code is not in the link)" : "",
+                unlinked.length ? ` (without ${unlinked.join(" and ")})` : "",
               ]
             : []),
         );
