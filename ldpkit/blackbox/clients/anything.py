@@ -26,6 +26,9 @@ class Line:
     value: Any
 
 
+_SIMPLE = {int, float, str, bool, Line, type(None)}
+
+
 def plain(report: Any, where: str = "", depth: int = 0) -> Any:
     """Return a report as text, numbers, booleans, ``None``, lists, and dictionaries of those, in
     the order in which it was sent.
@@ -41,7 +44,7 @@ def plain(report: Any, where: str = "", depth: int = 0) -> Any:
         in the report.
     """
     cls = type(report)
-    if cls in (int, float, str, bool, Line) or report is None:
+    if cls in _SIMPLE:
         return report
     if depth == _DEEPEST:
         raise ValueError(f"{_MUST}no more than {_DEEPEST} levels, or what contains itself")
@@ -50,7 +53,7 @@ def plain(report: Any, where: str = "", depth: int = 0) -> Any:
         if len(set(names)) < len(names):
             raise ValueError(f"{_MUST}keys that differ as text{_at(where)}, got {list(report)!r}")
         return {
-            name: plain(value, f"{where}.{name}", depth + 1)
+            name: value if type(value) in _SIMPLE else plain(value, f"{where}.{name}", depth + 1)
             for name, value in zip(names, report.values())
         }
     if isinstance(report, np.ma.MaskedArray):
