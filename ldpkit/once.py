@@ -36,9 +36,9 @@ def one_run(
     Parameters
     ----------
     right, guesses : int
-        Number of right guesses, and of all guesses, at least 1. For ``delta = 0`` the adversary may
-        choose from the output how many guesses it makes. For ``delta > 0`` this number must be
-        fixed before the run.
+        Number of right guesses, and of all guesses. For ``delta = 0`` the adversary may choose from
+        the output how many guesses it makes. For ``delta > 0`` this number must be fixed before the
+        run. No guess at all proves nothing, so that the bound is 0.
     canaries : int, optional
         Number of canaries, those without a guess included; by default `guesses`. It matters for
         ``delta > 0`` only.
@@ -63,7 +63,8 @@ def one_run(
     The outputs of different canaries must not interfere, as is the case for local reports.
     """
     alpha, delta = stats.significance(alpha), checks.real("delta", delta, 0, 1, closed="[)")
-    share = float(stats.clopper_pearson(right, guesses, alpha)[0])
+    checks.integer("right", right, 0, checks.integer("guesses", guesses, 0))
+    share = float(stats.clopper_pearson(right, guesses, alpha)[0]) if guesses else 0.0
     many = checks.integer("canaries", guesses if canaries is None else canaries, guesses)
     low, high = 0.0, max(math.log(share / (1 - share)) if share else 0.0, 0.0)
     if not delta or not high:

@@ -44,11 +44,11 @@ def test_canaries_without_a_guess_cost_nothing_but_delta():
     assert most == one_run(90, 100, canaries=500, alpha=ALPHA)
     few, many = (one_run(90, 100, canaries=m, delta=1e-4, alpha=ALPHA) for m in (100, 500))
     assert 1 < many < few < most
-    assert one_run(50, 100) == one_run(0, 7) == one_run(60, 60, delta=0.9) == 0.0
+    assert one_run(50, 100) == one_run(0, 7) == one_run(0, 0) == one_run(60, 60, delta=0.9) == 0.0
 
 
 @pytest.mark.parametrize("given, words", [
-    ((5, 4), "count"), ((1, 0), "trials"), ((1, 2, {"canaries": 1}), "canaries"),
+    ((5, 4), "right"), ((1, 0), "right"), ((0, -1), "guesses"), ((1, 2, {"canaries": 1}), "canaries"),
     ((1, 2, {"delta": 1.0}), "delta"), ((1, 2, {"alpha": 0.0}), "alpha"),
 ])  # fmt: skip
 def test_what_is_no_count_is_refused(given, words):
