@@ -228,7 +228,10 @@ def many(pairs, minutes):
     for length, series in innocent.honest().items():
         done = measured("honest", series, minutes if pairs in (0, length) else 0)
         whole = [run for _, runs in done for run in runs]
-        of_all = Series({"clients": len(series), "pairs": length}, len(whole), None)
+        planned = {"wanted": sum(one.runs for one in series)}
+        of_all = Series(
+            {"client": f"{len(series)} clients", "pairs": length}, len(whole), None, planned
+        )
         rows.append(accused(of_all, whole, innocent.ALPHA))
     kept("blackbox_honest", rows)
 
