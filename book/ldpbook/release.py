@@ -11,6 +11,7 @@ The file for a machine without a network also has everything that is installed. 
 Python, the same system and the same processor. If there is a folder ``wheels``, `make` installs from it alone.
 """
 
+import calendar
 import datetime
 import gzip
 import hashlib
@@ -190,32 +191,36 @@ def packed(folder: Path, target: Path, date: int) -> Path:
     return target
 
 
+def _built(copy: Path, made: Path, date: int, *only: str) -> None:
+    """Build the source archive (sdist) and the wheel of a copy, or one of them, in the folder `made`."""
+    for path in copy.rglob("*"):
+        path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+    build = [sys.executable, "-m", "uv", "build", "-q", "--no-build-isolation", *only, "-p", sys.executable, "-o", made, copy]
+    subprocess.run(build, env=os.environ | {"SOURCE_DATE_EPOCH": str(date), "TZ": "UTC"}, umask=0o022, check=True)
+
+
 def packages(tree: Path, target: Path, date: int) -> list[Path]:
     """Build the source archive (sdist) and the wheel of a tree, with equal bytes under any umask, path, time zone and order."""
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         copy, made = Path(folder) / "ldpkit", Path(folder) / "made"
         shutil.copytree(tree, copy)  # a build leaves files beside what it builds
-        for path in copy.rglob("*"):
-            path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
-        command: list[str | Path] = [
-            sys.executable,
-            "-m",
-            "uv",
-            "build",
-            "-q",
-            "--no-build-isolation",
-            "-p",
-            sys.executable,
-            "-o",
-            made,
-            copy,
-        ]
-        subprocess.run(command, env=os.environ | {"SOURCE_DATE_EPOCH": str(date), "TZ": "UTC"}, umask=0o022, check=True)
+        _built(copy, made, date)
         wheel, sources = next(made.glob("*.whl")), next(made.glob("*.tar.gz"))
         with tarfile.open(sources) as archive:
             archive.extractall(made / "sources", filter="data")
         return [packed(made / "sources", target / sources.name, date), Path(shutil.copy(wheel, target / wheel.name))]
+
+
+def wheel(root: Path) -> tuple[str, bytes]:
+    """Return name and content of the wheel of a project's own files, as its site offers it. Its files are dated 1980."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy, made = Path(folder) / "ldpkit", Path(folder) / "made"
+        shutil.copytree(root / "ldpkit", copy / "ldpkit", ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
+            shutil.copy2(root / name, copy)
+        _built(copy, made, int(calendar.timegm((1980, 1, 1, 0, 0, 0))), "--wheel")
+        return (file := next(made.glob("*.whl"))).name, file.read_bytes()
 
 
 def book(tree: Path, scale: str, jobs: str = "") -> Path:

@@ -98,7 +98,11 @@ def test_a_page_runs_after_a_click_and_again_from_the_image_and_shows_the_books_
     started(page, f"{site}/{PAGE}.html")
     assert not any(name in url for url in page.before for name in NAMES)
     assert ended(page) == "done", status(page)
-    assert "#run=" in page.get_by_text("A link to this run").get_attribute("href") or page.url
+    link = page.get_by_text("Copy a link to this run")
+    assert "#run=" in link.get_attribute("href")
+    link.press("Enter")  # the run stays
+    page.get_by_text("The link to this run is").wait_for()
+    assert "#run=" in page.url and page.locator("[data-run-result]").count()
     equal(table(page), of_the_book())
     assert (
         "<function" not in page.locator("article").inner_text()
@@ -189,7 +193,7 @@ def test_a_run_is_named_by_the_values_with_which_it_began_and_keeps_the_focus(pa
     said = status(page)
     assert ": m = 7; code of cell" in said and "Same code" not in said
     assert re.search(r"[1-9]\d* of \d+ cells of tables differ from the book’s: ", said)
-    assert said.endswith("A link to this run (without edited code)")
+    assert said.endswith("Copy a link to this run (without edited code)")
     assert "m=7" in page.locator(".live-again").get_attribute("href")
     assert mine.last.inner_text().startswith("your run 2: m = 7; code of cell")
     assert "with these values" in page.evaluate(focus)

@@ -246,6 +246,7 @@
         "form",
         {
           id: "live-form",
+          tabindex: "-1",
           "aria-label": "Parameters",
           onsubmit: (e) => {
             e.preventDefault();

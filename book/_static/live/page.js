@@ -566,6 +566,10 @@ _aside(${JSON.stringify(code)})`;
         this.clock,
       );
       document.querySelector("article h1").after(this.bar, this.hidden);
+      const { style } = document.documentElement;
+      new ResizeObserver(() =>
+        style.setProperty("--live-bar", `${this.bar.offsetHeight}px`),
+      ).observe(this.bar); // what is scrolled to stands below the bar
       this.state("idle");
     }
     /* Where the run is, for programs: idle fetching starting running done failed cancelled. */
@@ -673,7 +677,9 @@ _aside(${JSON.stringify(code)})`;
     }
     /* The address names the parameters that differ from the book's, so that it can be kept or handed on. */
     show_address() {
-      if (!this.form) return;
+      if (this.form) history.replaceState(history.state, "", this.address_of_values());
+    }
+    address_of_values() {
       const query = new URLSearchParams(here ? { run: this.page.release } : location.search);
       for (const p of this.page.parameters) {
         const value = valueIn(this.form.cell.code, p.name);
@@ -684,7 +690,19 @@ _aside(${JSON.stringify(code)})`;
       const rest = here
         ? `${location.search}#${query}`
         : `${query.size ? `?${query}` : ""}${location.hash}`;
-      history.replaceState(history.state, "", `${location.pathname}${rest}`);
+      return `${location.pathname}${rest}`;
+    }
+    /* Hand on the address of a run, instead of leaving the run for it. */
+    async hand_on(event) {
+      event.preventDefault();
+      const { target } = event;
+      history.replaceState(history.state, "", target.href);
+      try {
+        await navigator.clipboard.writeText(target.href);
+        target.textContent = "The link to this run is copied";
+      } catch {
+        target.textContent = "The link to this run is the address of this page now"; // no clipboard without https
+      }
     }
     ready(first = "") {
       this.say(`Ready: change a parameter or edit a cell, then run. ${first}${this.estimate()}`);
@@ -841,7 +859,7 @@ _aside(${JSON.stringify(code)})`;
           ...(edits.length ? ["edited code"] : []),
         ],
         books,
-        link: location.href,
+        link: here && own ? new URL(this.address_of_values(), location.href).href : location.href,
       };
     }
     /* After a run of all cells: how its tables differ from the book's, with ways to them. */
@@ -955,13 +973,15 @@ _aside(${JSON.stringify(code)})`;
           );
         if (!said) document.body.dataset.live = "ran";
         const figure = pieces.find((c) => c.place?.querySelector("[data-run-result]")),
-          arrow = figure?.place.getBoundingClientRect().top < 0 ? "↑" : "↓",
+          shown =
+            figure || pieces.findLast((c) => c.sent !== c.source && c.place?.checkVisibility()),
+          arrow = shown?.place.getBoundingClientRect().top < 0 ? "↑" : "↓",
           note =
             !said && changed && document.querySelector("article .live-built-number")
               ? " Underlined numbers are the book’s."
               : "";
-        if (figure) {
-          const see = this.way(figure, `See the new figure ${arrow}`);
+        if (shown) {
+          const see = this.way(shown, `See the new ${figure ? "figure" : "output"} ${arrow}`);
           see.id = this.see.id;
           this.see.replaceWith(see);
           this.see = see;
@@ -973,7 +993,11 @@ _aside(${JSON.stringify(code)})`;
           ...(here && !said && this.form
             ? [
                 " ",
-                make("a", { href: link, class: "live-again" }, "A link to this run"),
+                make(
+                  "a",
+                  { href: link, class: "live-again", onclick: (e) => this.hand_on(e) },
+                  "Copy a link to this run",
+                ),
                 unlinked.length ? ` (without ${unlinked.join(" and ")})` : "",
               ]
             : []),
@@ -1051,7 +1075,9 @@ _aside(${JSON.stringify(code)})`;
       await ask("GET", "live");
       live.begin();
       live.weigh();
-      if (ldpkit.live.pressed) live.all.focus({ preventScroll: true }); // the button that was pressed is gone
+      const form = !ldpkit.live.start && live.form?.element;
+      if (form && ldpkit.live.pressed) form.scrollIntoView({ block: "nearest" });
+      if (ldpkit.live.pressed) (form || live.all).focus({ preventScroll: true }); // the button that was pressed is gone
       if (ldpkit.live.start) live.runAll(); // the click asked for it
     } catch (e) {
       live.say(e.message, "bad");
