@@ -34,6 +34,8 @@
     if (!Number.isFinite(v)) return v > 0 ? "∞" : "−∞";
     return extreme(v) ? power(v, n) : minus(`${+v.toPrecision(n)}`);
   }
+  /* A proven lower bound: two decimals, rounded down. */
+  const least = (v) => (floor(100 * v + 1e-9) / 100).toFixed(2);
   /* About `count` round numbers from `low` to `high`. */
   function steps(low, high, count) {
     const raw = (high - low) / max(1, count),
@@ -75,6 +77,7 @@
       extreme,
       power,
       digits,
+      least,
       steps,
       dark,
       resized,

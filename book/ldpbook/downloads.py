@@ -18,7 +18,7 @@ from docutils import nodes
 from PIL import Image
 from sphinx.application import Sphinx
 
-from . import execute, figures, parameters, provenance
+from . import execute, figures, parameters, provenance, release
 
 FOLDER, _PNG = "_papers", "image/png"
 _DATE = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip can store
@@ -195,7 +195,9 @@ def heads(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
 
 
 def files(project: execute.Project) -> Iterator[tuple[str, bytes]]:
-    """Yield the zips and pictures, which stand next to the pages."""
+    """Yield the zips and pictures, which stand next to the pages, and the wheel of the auditor, which no package index has."""
+    name, content = release.wheel(project.root)
+    yield f"_wheel/{name}", content
     yield from ((f"{FOLDER}/{paper}.zip", archive(project, paper)) for paper in figures.PAPERS)
     for page in project.notebooks():
         yield from ((f"_figures/{name}.png", png) for name, png in pictures(provenance.executed(project, page)).items())

@@ -195,7 +195,20 @@ def _built(copy: Path, made: Path, date: int, *only: str) -> None:
     """Build the source archive (sdist) and the wheel of a copy, or one of them, in the folder `made`."""
     for path in copy.rglob("*"):
         path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
-    build = [sys.executable, "-m", "uv", "build", "-q", "--no-build-isolation", *only, "-p", sys.executable, "-o", made, copy]
+    build: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "uv",
+        "build",
+        "-q",
+        "--no-build-isolation",
+        *only,
+        "-p",
+        sys.executable,
+        "-o",
+        made,
+        copy,
+    ]
     subprocess.run(build, env=os.environ | {"SOURCE_DATE_EPOCH": str(date), "TZ": "UTC"}, umask=0o022, check=True)
 
 

@@ -84,7 +84,7 @@ def test_a_result_is_shown_in_words_and_its_cause_once(judged):
     )
     assert "'green' against the others leads" in words["Inputs"]
     assert (
-        words["Bound"].startswith("ε is at least 1.")
+        words["Bound"].startswith("ε is above 1.")
         and "time of reports" in words["Not looked at"]
     )
     honest = "def client(values, rng):\n    return [int(rng.integers(2)) for _ in values]"

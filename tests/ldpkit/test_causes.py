@@ -178,7 +178,7 @@ def test_a_program_that_repeats_its_seed_is_refuted(tmp_path):
     found = audit(program(tmp_path, NOISY, "random.seed(1)"), trials=100)
     assert found.violated and found.cause == SAME.cause and SAME.sentence in found.verdict
     assert found.lower == 1.0
-    cause = "Epsilon is at least 1. Cause: the same seed at every start. The program has"
+    cause = "Epsilon is above 1. Cause: the same seed at every start. The program has"
     assert cause in found.verdict
     assert sum(found.asked) == 0 and found.e_value >= 100 and found.stopped == "violation"
     found = audit(program(tmp_path, "random.random()", "random.seed(1)"), trials=100)

@@ -289,7 +289,7 @@ def test_a_refuted_claim_and_its_bound_never_contradict_each_other(claim, curve)
             lower = found.mu_lower if curve else found.lower
             assert found.violated == (lower >= claim)
             if found.violated:
-                pattern = r"No mu below (\S+) is" if curve else r"Epsilon is at least (\S+)\."
+                pattern = r"No mu below (\S+) is" if curve else r"Epsilon is above (\S+)\."
                 printed, table = re.search(pattern, found.verdict)[1], found.lines()["lower"]
                 assert float(printed) >= float(f"{claim:g}") and printed in table, found.verdict
                 refuted += 1

@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const { exp, log, max, min, round } = Math,
-    { digits, grouped } = ldpkit.base,
+    { digits, grouped, least } = ldpkit.base,
     K = 100;
   const STARTS = {
     free: "a point of my own",
@@ -215,7 +215,7 @@
           ).text(1e6, limit, "limit", "b");
         p.dot(s.trials, max(0, epsilon), epsilon > s.epsilon ? "bad" : "a", 7).end();
 
-        const proven = epsilon > 0 ? `ε > ${epsilon.toFixed(2)}` : "nothing",
+        const proven = epsilon > 0 ? `ε > ${least(epsilon)}` : "nothing",
           sure = `at ${+(100 * s.confidence).toFixed(4)} % confidence`;
         if (epsilon > s.epsilon)
           say(

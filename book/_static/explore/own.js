@@ -4,7 +4,7 @@
   const { ceil, exp, floor, max, min } = Math,
     {
       laws,
-      base: { digits, grouped, make },
+      base: { digits, grouped, least, make },
       tools: { mixed, percent, random, Wealth },
     } = ldpkit;
   const SECONDS = 3,
@@ -473,13 +473,13 @@
           );
         else if (wealth.broken)
           say(
-            `Promise broken: ${reports} prove ε > ${bets.lower.toFixed(2)}, and ${s.epsilon} was promised. ${event ? `It shows in this: ${learner.words}, with secret ${event.pair[0]} rather than ${event.pair[1]}. ` : ""}(Refuted after ${grouped(wealth.broken)} rounds; a true promise is refuted once in 100 such runs at most.)`,
+            `Promise broken: ${reports} prove ε > ${least(bets.lower)}, and ${s.epsilon} was promised. ${event ? `It shows in this: ${learner.words}, with secret ${event.pair[0]} rather than ${event.pair[1]}. ` : ""}(Refuted after ${grouped(wealth.broken)} rounds; a true promise is refuted once in 100 such runs at most.)`,
             "bad",
             !!worker,
           );
         else
           say(
-            `${n * s.k >= REPORTS ? "No violation found in" : "After"} ${reports}: ${bets.lower ? `ε > ${bets.lower.toFixed(2)} is proven` : "nothing is proven"}, ${s.epsilon} is promised. ${event ? `The bets are on this: ${learner.words}, with secret ${event.pair[0]} rather than ${event.pair[1]}.` : "Nothing is known that would be worth a bet."}`,
+            `${n * s.k >= REPORTS ? "No violation found in" : "After"} ${reports}: ${bets.lower ? `ε > ${least(bets.lower)} is proven` : "nothing is proven"}, ${s.epsilon} is promised. ${event ? `The bets are on this: ${learner.words}, with secret ${event.pair[0]} rather than ${event.pair[1]}.` : "Nothing is known that would be worth a bet."}`,
             "",
             !!worker,
           );

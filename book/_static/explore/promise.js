@@ -4,7 +4,7 @@
   const { ceil, exp, floor, imul, log, max, min } = Math,
     {
       laws,
-      base: { digits, grouped },
+      base: { digits, grouped, least },
       tools: { mixed, named, random, Wealth },
     } = ldpkit;
 
@@ -241,17 +241,17 @@
         const client = s.released ? `pure-ldp 1.1.2's ${s.protocol}` : `An honest ${s.protocol}`;
         if (broken)
           say(
-            `Promise broken: ${grouped(n)} pairs prove ε > ${bets.lower.toFixed(2)}, and ${s.epsilon} was promised. (Refuted after ${grouped(broken)} pairs; a true promise is refuted once in 100 such runs at most.)`,
+            `Promise broken: ${grouped(n)} pairs prove ε > ${least(bets.lower)}, and ${s.epsilon} was promised. (Refuted after ${grouped(broken)} pairs; a true promise is refuted once in 100 such runs at most.)`,
             "bad",
             streaming,
           );
         else if (n === AHEAD)
           say(
-            `Somebody whose secret is ${two[0]} and somebody whose secret is ${two[1]} reported ${n} times through ${s.released ? client : s.protocol}. The promise: no answer is more than e^${s.epsilon} ≈ ${digits(exp(s.epsilon))} times likelier for one. So far ${bets.lower ? `ε > ${bets.lower.toFixed(2)}` : "nothing"} is proven: press Stream.`,
+            `Somebody whose secret is ${two[0]} and somebody whose secret is ${two[1]} reported ${n} times through ${s.released ? client : s.protocol}. The promise: no answer is more than e^${s.epsilon} ≈ ${digits(exp(s.epsilon))} times likelier for one. So far ${bets.lower ? `ε > ${least(bets.lower)}` : "nothing"} is proven: press Stream.`,
           );
         else
           say(
-            `After ${grouped(n)} pairs: ${bets.lower ? `ε > ${bets.lower.toFixed(2)} is proven` : "nothing is proven yet"}, ${s.epsilon} is promised. ${client} ${limit > s.epsilon + 1e-9 ? "leaks more than that: wait" : `shows at most ${limit.toFixed(2)} in this question, however long one watches`}.`,
+            `After ${grouped(n)} pairs: ${bets.lower ? `ε > ${least(bets.lower)} is proven` : "nothing is proven yet"}, ${s.epsilon} is promised. ${client} ${limit > s.epsilon + 1e-9 ? "leaks more than that: wait" : `shows at most ${limit.toFixed(2)} in this question, however long one watches`}.`,
             "",
             streaming,
           );

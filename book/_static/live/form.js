@@ -121,11 +121,13 @@
         "aria-describedby": `${id}-help`,
         oninput: () => write(p.stops[range.value]),
       });
-      const mark = button(`▲ ${p.by} ${p.mark}`, () => write(p.mark), {
+      const mark = button(`${p.by} ${p.mark}`, () => write(p.mark), {
         class: "live-paper",
         "aria-label": `Set ${p.name} to ${p.mark}, the value of the ${p.by}`,
       });
-      mark.style.setProperty("--at", `${p.stops.indexOf(p.mark) / (p.stops.length - 1)}`);
+      const tip = make("span", { class: "live-tip", "aria-hidden": "true" }, "▲"), // at the value, the words near it
+        slider = make("div", { class: "live-slider" }, range, tip, mark);
+      slider.style.setProperty("--at", `${p.stops.indexOf(p.mark) / (p.stops.length - 1)}`);
       const off = (stop, x) => Math.abs(plain(stop) - x);
       const show = (value) => {
         const x = plain(value);
@@ -136,7 +138,7 @@
           );
         range.setAttribute("aria-valuetext", value);
       };
-      return { parts: [make("div", { class: "live-slider" }, range, mark)], show };
+      return { parts: [slider], show };
     },
     choice(p, _id, write) {
       const words = (stop) => (stop === p.mark ? `${stop} (the ${p.by}’s)` : stop);
@@ -254,7 +256,7 @@
           },
         },
         ...this.fields.map((f) => f.box),
-        make("p", { class: "live-buttons" }, go, " ", reset),
+        make("p", { class: "live-buttons" }, go, " ", live.look, reset),
       );
     }
     field(p) {

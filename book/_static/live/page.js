@@ -544,6 +544,7 @@ _aside(${JSON.stringify(code)})`;
       this.all.className = "live-main";
       this.all.disabled = this.stop.disabled = this.again.disabled = this.restore.hidden = true;
       this.see = make("a", { id: "live-see", href: "#", hidden: true });
+      this.look = make("span", {}); // the same way, beside the form's button
       this.wait = make("p", { id: "live-wait", role: "status" });
       this.bar = make(
         "div",
@@ -581,7 +582,8 @@ _aside(${JSON.stringify(code)})`;
       const size = here ? await ldpkit.engine.held() : 0;
       this.forget.hidden = !size;
       this.forget.textContent = `Remove ${Math.round(size / 1e6)} MB`;
-      this.forget.title = "Remove what this browser keeps of Python; the next run fetches it again";
+      this.forget.title =
+        "This browser keeps the downloaded parts, and Python as it has started, for quicker starts. Without them the next run downloads again.";
     }
     async empty() {
       this.all.focus(); // this button goes
@@ -819,6 +821,7 @@ _aside(${JSON.stringify(code)})`;
     start() {
       this.hold(true);
       this.see.hidden = true;
+      this.look.replaceChildren();
       this.bar_said = "";
       this.progress = { done: 0, count: 1 };
       const began = performance.now();
@@ -981,7 +984,9 @@ _aside(${JSON.stringify(code)})`;
               ? " Underlined numbers are the book’s."
               : "";
         if (shown) {
-          const see = this.way(shown, `See the new ${figure ? "figure" : "output"} ${arrow}`);
+          const words = `See the new ${figure ? "figure" : "output"} ${arrow}`,
+            see = this.way(shown, words);
+          this.look.replaceChildren(this.way(shown, words), " ");
           see.id = this.see.id;
           this.see.replaceWith(see);
           this.see = see;

@@ -71,6 +71,7 @@ interface Parts {
     extreme(v: number): boolean;
     power(v: number, n: number): string;
     digits(v: number | null, n?: number): string;
+    least(v: number): string;
     steps(low: number, high: number, count: number): number[];
     dark(): boolean;
     resized(place: Element, draw: () => void): void;

@@ -31,6 +31,7 @@ FEWEST_EDGES = 3  # thresholds of a number whose intervals are counted
 FADING = 0.97  # counts of a scored expert's cells lose the rest after each block
 HEAVIEST = 4000  # tokens that one expert adds up
 COLUMNS, REMEMBERED, ENTRIES = 64, 2048, 1 << 19  # of the regression: tokens, reports, their rows
+SEARCHED = 64  # last reports that show a token, one of which is an example of it
 COUPLES, FEWEST, MOST_VALUES = 48, 2, 40  # places that are coupled, and the number of their values
 IDLE = 0.1
 """Share of the wealth that is never bet."""
@@ -109,6 +110,7 @@ class Bettor:
         self.table = Table(inputs, size, learns)
         self.leaders = np.zeros((len(EVENTS), 2), np.uint64)
         self.memory: list[Any] = []
+        self.examples: dict[int, Any] = {}  # one report for each leader, which may be rare
         self.buffer, self.stops = np.zeros(0, np.int32), np.zeros(0, np.int64)
         self.asked = np.zeros(0, np.int64)  # inputs of the reports in memory
         self.early: list[Any] | None = []
@@ -213,6 +215,13 @@ class Bettor:
             self.hist[e] = (1 if e < self.d else FADING) * self.hist[e] + new
         self._begin_block(*(self._learn() if self.learns else ({},)))
 
+    def showing(self, row: int) -> Any:
+        """Return one of the last reports that shows a token, or one that was kept for it."""
+        at = np.flatnonzero(self.buffer == row)[-SEARCHED:][::-1]
+        of = np.searchsorted(np.append(0, self.stops), at, side="right") - 1
+        kept = self.examples.get(int(self.table.rows.keys[row]))
+        return next((self.memory[i] for i in of.tolist() if self.memory[i] is not None), kept)
+
     def _learn(self) -> tuple[dict[int, Array], Array]:
         """Choose experts; return the weights of tokens by their rows, and those of no token."""
         table, claims = self.table, self.wealth.claims
@@ -238,7 +247,7 @@ class Bettor:
         def row(s: int) -> Array:
             return weights.setdefault(int(s), np.zeros(self.hist[self.d :, 0].shape, np.float32))
 
-        self.leaders[:] = 0
+        self.leaders[:], examples = 0, {}
         for e, (name, nats) in enumerate(EVENTS):
             (yes, no), (n, totals) = found[name], seen[name]
             both, self.hist[self.d + e] = np.maximum(yes, no), 0.0
@@ -255,6 +264,8 @@ class Bettor:
                 self.hist[self.d + e, :CELLS] = [totals - n[s], n[s], 0 * totals]
             absent = int(no[s] > yes[s])
             self.leaders[e] = table.rows.keys[s], table.rows.kinds[s] + ABSENT * absent
+            examples[int(table.rows.keys[s])] = self.showing(s)
+        self.examples = examples
         e = len(EVENTS)
         for name, nats in SUMS:
             (yes, _), (n, totals) = found[name], seen[name]

@@ -114,7 +114,7 @@ def _sentence(found: AuditResult, missed: str) -> str:
     if not found.violated:
         return ""
     shown = down(found.lower, claim=found.claim)
-    bound = f" Epsilon is at least {shown}." if found.lower > 0 else ""
+    bound = f" Epsilon is above {shown}." if found.lower > 0 else ""
     return (
         f"VIOLATION: epsilon = {found.claim:g} is refuted, e-value {down(found.e_value, 0)} and"
         f" {1 / found.alpha:g} needed, with {found.reports:,} reports per input (wrong with"

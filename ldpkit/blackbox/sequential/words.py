@@ -14,7 +14,6 @@ __all__ = ["leader", "spoken"]
 
 CLEARLY = 3.0
 """An event is named if its rates with two inputs differ by so many standard errors."""
-_SEARCHED = 64  # last reports in which the places of an event are looked for
 
 
 def leader(bettor: Bettor) -> tuple[int, int] | None:
@@ -83,11 +82,8 @@ def spoken(bettor: Bettor, row: int, kind: int, inputs: Sequence[str]) -> Entry:
 
 def _names(bettor: Bettor, row: int, parent: int) -> tuple[dict[int, str], dict[int, str]]:
     """Return the names of places and values in a report that shows an event, or its parent."""
-    ends = np.append(0, bettor.stops)
     for wanted in (row, parent):
-        at = np.flatnonzero(bettor.buffer == wanted)[-_SEARCHED:][::-1]
-        for i in (np.searchsorted(ends, at, side="right") - 1).tolist():
-            if bettor.memory[i] is not None:
-                found = read([bettor.memory[i]], named=True)
-                return found.names, found.events
+        if wanted >= 0 and (report := bettor.showing(wanted)) is not None:
+            found = read([report], named=True)
+            return found.names, found.events
     return {}, {}

@@ -89,7 +89,7 @@ def parts(found: Any) -> tuple[str, dict[str, str]]:
         f". Seen in {counts['tp']:,} of {counts['first']:,} reports of {one}, and in {counts['fp']:,} of {counts['second']:,} of {other}."
     )  # fmt: skip
     proven = (
-        f"ε is at least {least}, wrong with probability at most {found.alpha:g}."
+        f"ε is above {least}, wrong with probability at most {found.alpha:g}."
         if found.lower > 0
         else "Nothing is proven about ε."
     )
