@@ -440,8 +440,8 @@
         ),
       );
     }
-    const top = make("div", { class: "ex-top" }, verdict);
-    host.replaceChildren(top, problem, panel, bar, places);
+    const top = make("div", { class: "ex-top" }, verdict, problem); // stays in sight
+    host.replaceChildren(top, panel, bar, places);
 
     const defaults = Object.fromEntries(
       Object.entries(plan.controls).map(([key, control]) => [key, control.value]),

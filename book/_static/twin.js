@@ -751,7 +751,11 @@
           make(
             "li",
             {},
-            make("strong", {}, [panel, series, shown(x)].filter((part) => part !== "").join(", ")),
+            make(
+              "strong",
+              {},
+              [panel, series, `${spec.x} ${shown(x)}`].filter((part) => part !== "").join(", "),
+            ),
             `: ${says.replaceAll("\n", " ")}`,
           ),
         ),
@@ -897,7 +901,16 @@
         wide = this.said.offsetWidth,
         high = this.said.offsetHeight;
       this.said.style.left = `${max(0, min(this.width - wide, x + wide + 18 > this.width ? x - wide - 14 : x + 14))}px`;
-      this.said.style.top = `${y - high - 12 > -30 ? y - high - 12 : y + 14}px`;
+      this.said.style.top = `${y - high - 12 > this.roof() ? y - high - 12 : y + 14}px`;
+    }
+    /* Where what stands fixed at the top of the window ends, in the chart's own pixels. */
+    roof() {
+      const { top } = this.canvas.getBoundingClientRect(),
+        ends = [...document.querySelectorAll(".bd-header-article, #live-bar")]
+          .map((e) => e.getBoundingClientRect())
+          .filter((box) => box.height && box.top < 80)
+          .map(({ bottom }) => bottom - top);
+      return max(-30, ...ends);
     }
     walk(event) {
       const { key } = event,

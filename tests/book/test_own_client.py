@@ -83,16 +83,25 @@ def test_a_result_is_shown_in_words_and_its_cause_once(judged):
         "of the others."
     )
     assert "'green' against the others leads" in words["Inputs"]
+    assert f"{facts['reports']:,} reports of each input show it" in words["In one sentence"]
     assert (
-        words["Bound"].startswith("ε is above 1.")
-        and "time of reports" in words["Not looked at"]
+        words["Bound"].startswith("ε is above 1.") and "time of reports" in words["Not looked at"]
     )
     honest = "def client(values, rng):\n    return [int(rng.integers(2)) for _ in values]"
     verdict, words, _ = judged(honest, trials=3000)
     assert verdict.startswith("No violation found") and verdict.endswith(
         "does not prove the claim."
     )
-    assert list(words) == ["Bound", "Event", "It would have found", "Not looked at", "Inputs"]
+    assert "which does not prove" in words["In one sentence"]
+    assert list(words)[1:] == ["Bound", "Event", "It would have found", "Not looked at", "Inputs"]
     assert (
         words["Bound"] == "Nothing is proven about ε." and "refuted" in words["It would have found"]
     )
+
+
+def test_a_rare_leak_that_may_be_chance_is_called_so(judged):
+    rare = """def client(values, rng):
+    return [{"x": 0, **({"raw": v} if rng.random() < 0.01 else {})} for v in values]"""
+    verdict, words, _ = judged(rare, ("yes", "no"), 1000)
+    assert verdict.startswith("No violation found") and "More reports decide." in words["Event"]
+    assert "field raw" in words["Event"]

@@ -22,7 +22,14 @@ from ldpbook import conditions, execute, paper_values, parameters, paths
 SHARD, _, SHARDS = os.environ.get("VARIANTS", "").partition("/")
 SCALE = yaml.safe_load((Path(__file__).parents[1] / "helpers/variants.yml").read_text())
 # more takes longer and runs no other line
-LONGEST = {"live_trials": 10**4, "seconds": 5, "trials": 2_000_000, "rounds": 200, "samples": 300, "limit": 10**8}
+LONGEST = {
+    "live_trials": 10**4,
+    "seconds": 5,
+    "trials": 2_000_000,
+    "rounds": 200,
+    "samples": 300,
+    "limit": 10**8,
+}
 
 
 def around(p, value):

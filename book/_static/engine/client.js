@@ -101,7 +101,7 @@
     }
     if (!Array.isArray(values) || values.length < 2)
       throw new Error(
-        "inputs must be a list of at least two values that JSON can write, such as [0, 1, 2, 3].",
+        'inputs must be a list of at least two values that JSON can write, such as [0, 1, 2, 3] or ["yes", "no"] with double quotes.',
       );
     const numbers = {};
     for (const name of ["epsilon", "alpha", "trials"]) {
@@ -114,8 +114,20 @@
     }
     return { code: code.value, values, ...numbers, seed: 1 };
   }
+  async function copied(place, text) {
+    try {
+      await navigator.clipboard.writeText(text);
+      place.textContent = "Copied";
+    } catch {
+      place.textContent = "This browser copies nothing here: mark the text"; // no clipboard without https
+    }
+  }
   const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value));
   function finished({ "text/plain": verdict, "application/json": { words, facts } }) {
+    const lines = [verdict, ...Object.entries(words).map(([name, said]) => `${name}: ${said}`)],
+      copy = button("Copy this verdict", () => copied(copy, lines.join("\n")), {
+        class: "ex-button ex-quiet",
+      });
     const rows = Object.entries(facts).filter(([, value]) => value !== null && value !== "");
     result.replaceChildren(
       make("p", { tabindex: "-1", "data-tone": facts.violated ? "bad" : "" }, String(verdict)),
@@ -127,6 +139,7 @@
           make("dd", {}, String(said)),
         ]),
       ),
+      make("p", {}, copy),
       make(
         "details",
         {},

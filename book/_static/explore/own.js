@@ -479,7 +479,7 @@
           );
         else
           say(
-            `${n * s.k >= REPORTS ? "No violation found in" : "After"} ${reports}: ${bets.lower ? `ε > ${least(bets.lower)} is proven` : "nothing is proven"}, ${s.epsilon} is promised. ${event ? `The bets are on this: ${learner.words}, with secret ${event.pair[0]} rather than ${event.pair[1]}.` : "Nothing is known that would be worth a bet."}`,
+            `${n * s.k >= REPORTS ? "No violation found in" : "After"} ${reports}: ${bets.lower ? `ε > ${least(bets.lower)} is proven` : "nothing is proven"}, ${s.epsilon} is promised. ${event ? `The bets are on this: ${learner.words}, with secret ${event.pair[0]} rather than ${event.pair[1]}.` : "Nothing is known that would be worth a bet: this first look bets on single values, not on fields that tell only together."}`,
             "",
             !!worker,
           );

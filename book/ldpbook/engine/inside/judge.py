@@ -78,6 +78,18 @@ def explained(error: Exception) -> str:
     return words.rstrip(": ") + remark + (f" (line {lines[-1]} of your code)" if lines else "")
 
 
+def brief(found: Any) -> str:
+    """Return the verdict for somebody who decides."""
+    if found.violated:
+        return (
+            f"The client tells more about its input than its claim of ε = {found.claim:g} allows. {found.reports:,} reports of each input"
+            f" show it, and this is wrong with probability at most {found.alpha:g}."
+        )
+    if found.status != "none found":
+        return "The audit came to no result."
+    return f"{found.reports:,} reports of each input show no violation of the claim of ε = {found.claim:g}, which does not prove the claim."
+
+
 def parts(found: Any) -> tuple[str, dict[str, str]]:
     """Return the conclusion of an audit, and what else a reader is shown of it, by name."""
     cause = found.cause or "No single cause was found." * bool(found.tried)
@@ -93,9 +105,16 @@ def parts(found: Any) -> tuple[str, dict[str, str]]:
         if found.lower > 0
         else "Nothing is proven about ε."
     )
+    more = counts and counts["tp"] / counts["first"] > math.exp(found.claim) * counts["fp"] / counts["second"] + found.delta
+    chance = (
+        "That is more than the claim allows, but the event was chosen for it among many, so that chance can do this. More reports decide."
+        if more and not found.violated
+        else ""
+    )
     told = {
+        "In one sentence": brief(found),
         "Bound": proven,
-        "Event": found.event + shown,
+        "Event": found.event + shown + " " * bool(chance) + chance,
         "Cause": cause,
         "It would have found": would.strip(),
         "Not looked at": unseen or f"{UNSEEN}.",
