@@ -596,7 +596,14 @@ _aside(${JSON.stringify(code)})`;
       const own = this.cells.find((c) => c.parameters);
       if (own) {
         const paper = own.source;
-        for (const p of this.page.parameters) own.code = withValue(own.code, p.name, p.built);
+        for (const p of this.page.parameters) {
+          if (!same(p.built, p.literal) || (here && p.name in this.page.browser))
+            own.code = own.code.replace(
+              new RegExp(`^(${p.name} = .*\\(the paper: )these\\b`, "m"),
+              (_, before) => before + p.literal, // "these" are other ones now
+            );
+          own.code = withValue(own.code, p.name, p.built);
+        }
         own.source = own.code; // what the book was built with
         if (here && !new URLSearchParams(location.hash.slice(1)).has("run"))
           for (const [name, value] of Object.entries(this.page.browser))
