@@ -147,10 +147,39 @@ def test_search_knows_what_readers_call_a_page_and_shows_sentences(page, site, q
     ("what is a shufler", {"notation"}),
     ("memoistaion atack", {"ldp_auditor/memoisation"}),
     ("How do clients hide both a key and its value?", {"kv_auditor/mechanisms"}),
+    ("OpenDP bug", {"released/opendp_bool", "released/opendp_bits"}),
+    ("install ldpkit", {"audit_your_client"}),
 ])  # fmt: skip
 def test_search_answers_questions_as_people_ask_them(page, site, question, expected):
     assert set(searched(page, site, question)[: len(expected)]) == expected
     assert page.errors == []
+
+
+@pytest.mark.parametrize("question, told", [
+    ("is my timestamp leaking", "No page has “timestamp”. These have “leaking”."),
+    ("squad braids fireworks", "No page has “braids”, “fireworks”. These have “squad”."),
+    ("timestamp", "No page has “timestamp”. Ask with other words."),
+])  # fmt: skip
+def test_search_says_which_word_no_page_has_and_shows_pages_with_the_others(
+    page, site, question, told
+):
+    page.goto(f"{site}/search.html?{urlencode({'q': question})}", wait_until="networkidle")
+    page.locator("#search-results").get_by_text(told).wait_for()
+    page.wait_for_function("document.activeElement.matches('.search-summary')")
+    page.keyboard.press("Tab")
+    first = page.evaluate(
+        "document.activeElement.closest('#search-results li:first-child') !== null"
+    )
+    assert first == ("These" in told)
+    assert page.errors == []
+
+
+def test_an_excerpt_answers_the_question_and_is_no_record_of_the_run(page, site):
+    searched(page, site, "Is Figure 6 of LDP-Auditor reproduced?")
+    first = page.locator("#search-results .context").first
+    first.get_by_text("numbers agree").wait_for()
+    searched(page, site, "Floating point")
+    assert "numpy" not in first.inner_text()
 
 
 def test_search_shows_the_name_of_a_page_and_what_a_short_name_stands_for(page, site):
