@@ -201,6 +201,36 @@ def test_questions_are_read_as_pages_are(page, site):
     assert found == "THE_ figure7 table2".split()
 
 
+def test_what_is_opened_in_the_drawer_of_contents_is_in_sight(page, site):
+    page.set_viewport_size({"width": 820, "height": 700})
+    page.goto(f"{site}/book/intro.html", wait_until="networkidle")
+    page.locator(".primary-toggle").first.click()
+    contents = page.locator("dialog[open] .bd-docs-nav")
+    for name in ("The five papers", "Evidence", "Reference"):
+        contents.get_by_text(name, exact=True).click()
+        page.wait_for_function(
+            """name => [...document.querySelectorAll("dialog[open] details[open]")].some((fold) => {
+                const { top, bottom } = fold.getBoundingClientRect();
+                return fold.querySelector("summary").innerText === name && top >= 0 && bottom <= innerHeight;
+            })""",
+            arg=name,
+        )
+
+
+@pytest.mark.parametrize("name", ["kv_auditor/tables", "ldp_auditor/fig6"])
+def test_a_table_of_numbers_shows_all_its_columns(page, site, name):
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(f"{site}/book/{name}.html", wait_until="networkidle")
+    page.evaluate("document.querySelectorAll('article details').forEach(fold => fold.open = true)")
+    page.wait_for_selector(".tw-table table")
+    hidden = page.evaluate(
+        """() => [...document.querySelectorAll(".cell_output .output, .tw-table > div")]
+            .filter(box => box.querySelector("table") && box.scrollWidth > box.clientWidth + 1)
+            .map(box => [box.scrollWidth, box.clientWidth, box.innerText.slice(0, 60)])"""
+    )
+    assert hidden == []
+
+
 def test_a_claim_is_a_card_on_a_phone(page, site):
     """What is said, how it is tested and the verdict stand below each other, and nothing scrolls sideways."""
     page.set_viewport_size({"width": 390, "height": 844})
