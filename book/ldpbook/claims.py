@@ -316,8 +316,9 @@ def page(root: Path) -> str:
     failed = (table["verdict"].str.partition(":")[0] == VERDICTS[2]) & ~changed
     for title, those in (("Conclusions that differ", changed), ("Other claims that do not hold", failed)):
         parts += [f"### {title}"] * bool(those.any())
-        for paper, rows in table[those].groupby("paper", sort=False):
-            parts.append(f"````{{dropdown}} **{figures.PAPERS[paper]}** ({len(rows)})\n\n{_table(rows, marked=False)}\n````")
+        for paper, name in figures.PAPERS.items():
+            if len(rows := table[those & (table["paper"] == paper)]):
+                parts.append(f"````{{dropdown}} **{name}** ({len(rows)})\n\n{_table(rows, marked=False)}\n````")
     if changed.any():
         parts.append("Some [errata](errata.md) also change a conclusion.")
     parts.append("### All claims")

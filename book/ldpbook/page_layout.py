@@ -57,7 +57,9 @@ MEANINGS = {
     "none": "nothing to compare",
 }
 """The signs of the overview, and what they mean."""
-_WHICH = '<a href="claims.html#conclusions-that-differ">which conclusions differ</a>, and <a href="errata.html">errata</a>'
+_WHICH = (
+    'see the <a href="claims.html#conclusions-that-differ">conclusions that differ</a> and the <a href="errata.html">errata</a>'
+)
 _GROUP = r'\n( *)<g id="{}_\d+">(.*?)\n\1</g>'
 _PATH = re.compile(r'<path d="([^"]+)"')
 _TEXT = re.compile(
@@ -264,7 +266,7 @@ def overview(project: Project) -> str:
         rows.append(f'<tr><th scope="row">{link}</th><td><ul>{"".join(cells)}</ul></td></tr>')
     head = '<tr><th scope="col">paper</th><th scope="col">figures and tables (T): numbers, statements, conclusions</th></tr>'
     told = " ".join(f'<span><i class="{name}">{SIGNS[name]}</i> {text}</span>' for name, text in MEANINGS.items())
-    key = f'<p class="verdicts-key">Three signs for each, in this order: its numbers, its statements, its conclusions. {told} {_WHICH}</p>'
+    key = f'<p class="verdicts-key">Three signs for each, in this order: its numbers, its statements, its conclusions. {told} <span>For {SIGNS["wrong"]} {_WHICH}</span></p>'
     table = f'<table class="verdicts"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
     return f"```{{raw}} html\n{key}{table}\n```"
 
