@@ -41,6 +41,13 @@
     "no-published-value": "not printed",
     "drawn from the law": "counts drawn from exact rates",
   };
+  const COUNTED = [
+    "reproduced",
+    "holds",
+    "agrees with the authors' code",
+    "differs-explained",
+    "differs",
+  ];
   const UNPRINTED = "no-published-value";
   const TYPES = {
     compared: "numbers that a paper or its code has too",
@@ -53,7 +60,10 @@
   /* ---- rows ---- */
   const word = (name, i) => D.words[name][0][D.words[name][1][i]],
     figure = (item) => (D.items[item] ? D.items[item][0] : "");
-  const pageOf = (item) => (D.items[item] ? `${D.items[item][2]}.html` : "");
+  const pageOf = (item) => {
+    const [, , page, anchor] = D.items[item] || [];
+    return page ? `${page}.html${anchor ? `#${anchor}` : ""}` : "";
+  };
   const rows = [],
     counted = {};
   for (let i = 0; i < D.numbers.x.length; i++) {
@@ -324,6 +334,16 @@
     }
     return found;
   }
+  /* Why there are more rows than the page counts as numbers that agree or differ. */
+  const uncounted = () => {
+    if (state.type !== "compared") return "";
+    const left = shown.filter(
+      (row) => row.kind === "sign or order" || !COUNTED.includes(row.verdict),
+    );
+    return left.length
+      ? ` ${grouped(left.length)} of them are not counted as numbers that agree or differ: signs, definitions, other data, or undecided.`
+      : "";
+  };
   const address = (changes = {}) => {
     const kept = Object.entries({ ...state, ...changes }).filter(
       ([key, value]) => value && value !== START[key],
@@ -338,8 +358,9 @@
       what =
         row.type === "number"
           ? `${D.papers[row.paper]}, ${figure(row.item)}`
-          : { claim: "claim", erratum: "erratum" }[row.type] +
-            (figure(row.item) ? `, ${figure(row.item)}` : "");
+          : [row.type, D.papers[row.paper] || "Packages", figure(row.item)]
+              .filter(Boolean)
+              .join(", ");
     const verdict = make(
       "td",
       { "data-label": "verdict", "data-tone": TONES[row.verdict] || "plain" },
@@ -414,7 +435,7 @@
     status.textContent =
       (missing ? `There is no row ${state.row}. ` : "") +
       (shown.length
-        ? `${grouped(shown.length)} of ${grouped(rows.length)} rows; ${state.page * PAGE + 1} to ${state.page * PAGE + some.length} are shown.`
+        ? `${grouped(shown.length)} of ${grouped(rows.length)} rows; ${state.page * PAGE + 1} to ${state.page * PAGE + some.length} are shown.${uncounted()}`
         : "No row fits all filters.");
     body.replaceChildren(...some.flatMap(line));
     pager.replaceChildren(

@@ -47,6 +47,18 @@ document.addEventListener("DOMContentLoaded", () => {
   reveal(contents);
 });
 
+/* The entries that a reader opens are scrolled into sight below their heading, as many as have room. */
+for (const summary of document.querySelectorAll(".bd-docs-nav summary"))
+  summary.addEventListener("click", () => {
+    const fold = /** @type {HTMLDetailsElement} */ (summary.parentElement);
+    const show = () => {
+      if (!fold.open) return;
+      fold.scrollIntoView({ block: "nearest" });
+      if (fold.clientHeight > innerHeight / 2) summary.scrollIntoView({ block: "start" });
+    };
+    fold.addEventListener("toggle", show, { once: true });
+  });
+
 /* The explanation of a word below it, where a reader presses: a title is seen only by a pointer that rests. */
 document.addEventListener("click", ({ target }) => {
   const word = /** @type {HTMLElement} */ (

@@ -963,7 +963,8 @@
     /* ---- the table, the dialog, the reader's own runs ---- */
     tabulate() {
       const head = ["panel", "series", "source", this.spec.x, this.spec.y, "error", this.along],
-        cell = (v) => `<td>${escaped(v ?? "")}</td>`;
+        short = (v) => (v % 1 ? +v.toPrecision(6) : (v ?? "")), // the file has all digits
+        cell = (v) => `<td>${escaped(`${short(v)}`)}</td>`;
       const place = make("div", {
         role: "region",
         tabindex: "0",

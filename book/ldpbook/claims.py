@@ -303,7 +303,7 @@ def _table(rows: pd.DataFrame, marked: bool) -> str:
 
 
 def page(root: Path) -> str:
-    """Return the generated part of the page as MyST: counts, the claims that do not hold, then a table for each paper."""
+    """Return the generated part of the page as MyST: counts, the claims that fail, and all claims of each paper."""
     path = root / "_build" / "claims.csv"
     if not path.exists():
         return "The book has not been executed yet: run `make book`."
@@ -312,12 +312,16 @@ def page(root: Path) -> str:
         f"{len(table)} claims: " + "; ".join(f"{word}: {n}" for word, n in counts(table).items())
         + f". All of them: {{download}}`claims.csv </{path.relative_to(root)}>`."
     ]  # fmt: skip
-    failed = table[table["verdict"].str.partition(":")[0] == "does not hold"]
-    if len(failed):
-        parts.append("### Claims that do not hold")
-        for paper, rows in failed.groupby("paper", sort=False):
-            parts += [f"**{figures.PAPERS[paper]}**", _table(rows, marked=False)]
-        parts.append("### All claims")
+    changed = table["differs"] == "the conclusion"
+    failed = (table["verdict"].str.partition(":")[0] == VERDICTS[2]) & ~changed
+    for title, those in (("Conclusions that differ", changed), ("Other claims that do not hold", failed)):
+        parts += [f"### {title}"] * bool(those.any())
+        for paper, name in figures.PAPERS.items():
+            if len(rows := table[those & (table["paper"] == paper)]):
+                parts.append(f"````{{dropdown}} **{name}** ({len(rows)})\n\n{_table(rows, marked=False)}\n````")
+    if changed.any():
+        parts.append("Some [errata](errata.md) also change a conclusion.")
+    parts.append("### All claims")
     for paper, name in figures.PAPERS.items():
         rows = table[table["paper"] == paper]
         said = "; ".join(f"{word}: {n}" for word, n in counts(rows).items())

@@ -57,6 +57,9 @@ MEANINGS = {
     "none": "nothing to compare",
 }
 """The signs of the overview, and what they mean."""
+_WHICH = (
+    'see the <a href="claims.html#conclusions-that-differ">conclusions that differ</a> and the <a href="errata.html">errata</a>'
+)
 _GROUP = r'\n( *)<g id="{}_\d+">(.*?)\n\1</g>'
 _PATH = re.compile(r'<path d="([^"]+)"')
 _TEXT = re.compile(
@@ -127,7 +130,10 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     if section:
         rows, found = states.compared(project, page), states.of_page(project, page)
         to = functools.partial(app.builder.get_relative_uri, page)
+        items = figures.items(project.root)
+        own = [figures.short(item) for item in items.loc[items["page"] == page.removeprefix("book/"), "item"]]
         line = status(rows, found, figures.notes(project.root, page), to)
+        line = line.replace('<span class="state">', f'{", ".join(own)}: <span class="state">') if len(own) > 1 else line
         line = "Your variant is not compared with the paper." if variant else line
         top.insert(top.index(answer) + 1, provenance.raw(f'<div class="page-status">{line}</div>'))
         told = "What this run computed" if variant else html.escape(str(found), quote=False)
@@ -251,17 +257,18 @@ def overview(project: Project) -> str:
                 "wrong" if any(each.conclusion for each in found.differences) else "agree" if found.statements else "none",
             )
             told = html.escape(f"{figures.short(row.item)}: {found}")
+            causes = html.escape("".join(f"\n✗ {each.what}" for each in found.differences if each.conclusion))
             drawn = "".join(f'<i class="{sign}">{SIGNS[sign]}</i>' for sign in signs)
             name = figures.short(row.item).replace("Figure ", "").replace("Table ", "T")
             there = f' href="{row.page}.html"' if project.source(f"book/{row.page}").exists() else ""
-            cells.append(f'<li><a{there} title="{told}" aria-label="{told}"><b>{name}</b>{drawn}</a></li>')
+            cells.append(f'<li><a{there} title="{told}{causes}" aria-label="{told}"><b>{name}</b>{drawn}</a></li>')
         link = f'<a href="{paper}/index.html">{figures.PAPERS[paper]}</a>'
         rows.append(f'<tr><th scope="row">{link}</th><td><ul>{"".join(cells)}</ul></td></tr>')
     head = '<tr><th scope="col">paper</th><th scope="col">figures and tables (T): numbers, statements, conclusions</th></tr>'
     told = " ".join(f'<span><i class="{name}">{SIGNS[name]}</i> {text}</span>' for name, text in MEANINGS.items())
-    key = f'<p class="verdicts-key">Three signs for each, in this order: its numbers, its statements, its conclusions. {told}</p>'
+    key = f'<p class="verdicts-key">Three signs for each, in this order: its numbers, its statements, its conclusions. {told} <span>For {SIGNS["wrong"]} {_WHICH}</span></p>'
     table = f'<table class="verdicts"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
-    return f"```{{raw}} html\n{table}{key}\n```"
+    return f"```{{raw}} html\n{key}{table}\n```"
 
 
 def bars(project: Project) -> str:
@@ -280,7 +287,7 @@ def gallery(project: Project) -> str:
     """Return the gallery as HTML, with one list for each paper."""
     items, board = figures.items(project.root), figures.board(project.root)
     key = " ".join(f'<span><i class="{name}"></i> {text}</span>' for name, text in SHADES.items())
-    key += ' <span><b>a conclusion differs</b>: see <a href="claims.html">claims</a> and <a href="errata.html">errata</a></span>'
+    key += f" <span><b>a conclusion differs</b>: {_WHICH}</span>"
     parts = [f'<p class="gallery-key">{states.of_papers(project.root, figures.PAPERS).html}. {key}</p>']
     for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
         asked: set[str] = set()

@@ -13,7 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from . import errata, figures, states, wording
+from . import errata, figures, page_layout, provenance, states, wording
+from .execute import Project
 from .paper_values import AGREES, DEFINED, SIGN, UNDECIDED, WORDS
 
 CODED = ("item", "series", "protocol", "verdict", "note", "relation", "how", "kind")
@@ -157,6 +158,17 @@ def _coded(column: pd.Series) -> tuple[list[str], list[int]]:
     return list(words), codes.tolist()
 
 
+def _items(root: Path) -> dict[str, list[str]]:
+    """Return the name, the title and the page of every item, and its figure there unless it is the first item of its page."""
+    items, project = figures.items(root), Project(root)
+    again = items["page"].duplicated()
+    return {
+        row.item: [figures.short(row.item), row.title, row.page,
+                   page_layout.named(provenance.executed(project, f"book/{row.page}"), row.item) if again[row.Index] else ""]
+        for row in items.itertuples()
+    }  # fmt: skip
+
+
 def data(root: Path) -> dict[str, Any]:
     """Return all data that the explorer shows; the tables are empty if the book was not executed."""
     board, claims = figures.board(root), figures.claims(root)
@@ -173,7 +185,7 @@ def data(root: Path) -> dict[str, Any]:
         "words": words,
         "numbers": numbers,
         "papers": figures.PAPERS,
-        "items": {row.item: [figures.short(row.item), row.title, row.page] for row in figures.items(root).itertuples()},
+        "items": _items(root),
         "claims": claims.reindex(columns=["id", "paper", "place", "claim", "relation", "published", "found", "verdict", "page"])
         .astype(object).where(lambda t: t.notna(), None).values.tolist(),
         "errata": [[e.name, e.title, e.effect, e.affects] for e in errata.entries(root)],

@@ -1,4 +1,4 @@
-// A question is read as book/ldpbook/searching.py reads a page; Sphinx puts this file where its search finds it.
+// A question is read as book/ldpbook/wording.py reads a page; Sphinx puts this file where its search finds it.
 const wordsOf = (text) =>
   text
     .replace(/\bTHE\b/g, "THE_")
@@ -43,7 +43,7 @@ Scorer.score = ([docname, title, , , score]) => {
   return (
     (score > 49 && score < 100 ? 4 : score) +
     3 * asked.filter((word) => named.includes(word)).length -
-    (docname.startsWith("book/api/") ? 1000 : docname.split("/").length < 3 ? 1 : 0)
+    (docname.startsWith("book/api/") ? 3000 : docname.split("/").length < 3 ? 1 : 0)
   );
 };
 
@@ -106,26 +106,71 @@ const spelled = (/** @type {string} */ word) => {
   if (near.far > (asked.length < 8 ? 1 : 2)) return word;
   return whole.find((name) => stems(name)[0] === near.name) || near.name; // a reader knows words, not stems
 };
+const note = (/** @type {string} */ words) =>
+  Search.status.before(Object.assign(document.createElement("p"), { textContent: words }));
 Search._parseQuery = ((parse) => (/** @type {string} */ query) => {
   const corrected = query.replace(/\p{Letter}+/gu, spelled);
-  if (corrected !== query) {
-    const note = document.createElement("p");
-    note.textContent = `No page has all words of “${query}”. Searched for “${corrected}” instead.`;
-    Search.status.before(note);
-  }
-  return parse(corrected);
+  if (corrected !== query)
+    note(`No page has all words of “${query}”. Searched for “${corrected}” instead.`);
+  const read = parse(corrected),
+    marked = read[3];
+  for (const word of marked) if (word.length < 3) marked.delete(word); // a letter of a name stands in every word
+  localStorage.setItem("sphinx_highlight_terms", [...marked].join(" "));
+  return read;
 })(Search._parseQuery);
-Object.assign(Documentation.TRANSLATIONS, {
-  "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've selected enough categories.":
-    "No page has all these words. Ask with fewer words.",
-});
+
+// Where fewer than three pages have all words of a question, those that have most of them follow, rare words before common ones.
+const NOTHING_FOUND =
+  "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've selected enough categories.";
+Documentation.TRANSLATIONS[NOTHING_FOUND] = "No page has these words. Ask with other words.";
+Search.performTermsSearch = (
+  (perform) => (/** @type {Set<string>} */ terms, /** @type {Set<string>} */ excluded) => {
+    const all = perform(terms, excluded),
+      query = new URLSearchParams(location.search).get("q"),
+      typed = (term) => wordsOf(query).find((word) => stems(word)[0] === term) || term,
+      having = [...terms].map((term) => perform(new Set([term]), excluded)),
+      unknown = [...terms].filter((_, i) => !having[i].length).map(typed);
+    const missed = `No page has “${unknown.join("”, “")}”.`;
+    if (unknown.length)
+      Documentation.TRANSLATIONS[NOTHING_FOUND] = `${missed} Ask with other words.`;
+    if (all.length > 2 || terms.size < 2) return all;
+    const found = {};
+    for (const pages of having)
+      for (const page of pages.filter(([name]) => !all.some((each) => each[0] === name))) {
+        found[page[0]] ||= { page, words: 0, score: 0 };
+        found[page[0]].words++;
+        found[page[0]].score += page[4] + 100 / pages.length;
+      }
+    const most = Math.max(0, ...Object.values(found).map(({ words }) => words)),
+      others = Object.values(found).filter(({ words }) => words === most);
+    if (!most) return all;
+    const question = `all ${terms.size} words of “${query}”`,
+      few = ["No page has", "Only one page has", "Only two pages have"][all.length],
+      known = [...terms].map(typed).filter((word) => !unknown.includes(word)),
+      had = most === known.length ? `“${known.join("”, “")}”` : `${most} of them`;
+    note(
+      `${unknown.length ? missed : `${few} ${question}.`} ${all.length ? "The others" : "These"} have ${had}.`,
+    );
+    others.sort((a, b) => b.score - a.score);
+    const after = ({ page, score }) => page.with(4, score - 1000); // behind the pages with all words
+    return [...all, ...others.slice(0, 20).map(after)];
+  }
+)(Search.performTermsSearch);
+
+// A keyboard goes on at the results; their heading is not shown.
+Search.stopPulse = ((stop) => () => {
+  stop();
+  Search.status.tabIndex = -1;
+  Search.status.style.outline = "none";
+  if (document.activeElement === document.body) Search.status.focus({ preventScroll: true });
+})(Search.stopPulse);
 
 // What is shown of a page: the sentence in which the words stand, those behind it, and how its numbers and statements compare with
 // the paper; of a glossary's term what it means.
 Search.htmlToText = (page, anchor) => {
   const article = new DOMParser().parseFromString(page, "text/html").querySelector("article");
   const silent =
-    ".headerlink, .cell_input, .made-by, .page-needs, .page-errata, .page-status, summary, table, script, style";
+    ".headerlink, .cell_input, .made-by, .page-needs, .page-errata, .page-status, .run-record, summary, table, script, style";
   article.querySelectorAll(silent).forEach((element) => element.remove());
   const place = anchor ? article.querySelector(anchor) : null;
   if (place?.matches("dt"))
@@ -149,11 +194,16 @@ Search.makeSearchSummary = (page, words, anchor) => {
   let shown = "";
   for (const sentence of sentences.slice(from))
     if (shown.length < 160) shown += sentence.replace("\n", " ");
-  const state = new DOMParser()
-    .parseFromString(page, "text/html")
-    .querySelector(".page-status .state");
+  const status = new DOMParser().parseFromString(page, "text/html").querySelector(".page-status"),
+    state = status?.querySelector(".state")?.textContent;
+  if (state && wanted.includes("reproduc")) {
+    status
+      .querySelectorAll("a[href^='#'], a[href*='explore/'], details")
+      .forEach((element) => element.remove());
+    shown = status.textContent.replace(/[\s·]+$/, "");
+  } else if (state) shown = `${shown.trim()} (${state})`;
   return Object.assign(document.createElement("p"), {
     className: "context",
-    textContent: `${shown.trim()}${state ? ` (${state.textContent})` : ""}`,
+    textContent: shown.trim(),
   });
 };

@@ -113,7 +113,7 @@ def numbers(rows: pd.DataFrame) -> str:
         return ""
     rows = rows[rows["kind"] != SIGN]
     n = figures.counted(rows)
-    undecided = f", {n['undecided']:,} {'is' if n['undecided'] == 1 else 'are'} undecided" if n["undecided"] else ""
+    undecided = f"; {n['undecided']:,} {'is' if n['undecided'] == 1 else 'are'} undecided" if n["undecided"] else ""
     several = rows["item"].str.split("/").str[0].nunique() > 1
     kinds = {*rows.loc[rows["verdict"].isin(figures.COUNTED), "kind"]}
     *most, last = [verb + "s" * (not several) for kind, verb in _VERBS.items() if kind in kinds] or [""]

@@ -34,7 +34,7 @@ _NO_WORDS = (*_VERBATIM, nodes.title, nodes.row, nodes.reference, addnodes.gloss
 _STYLES = (nodes.strong, nodes.emphasis, nodes.inline, nodes.reference)
 
 
-# Parts of words in American spelling, and what the book writes.
+# Parts of words in American spelling and words of readers, and what the book writes.
 SPELLING = {
     r"(\w{3,})iz(e|ed|er|ers|es|ing|ation|ations|able)$": r"$1is$2",
     r"(\w+)yz(e|ed|er|es|ing)$": r"$1ys$2",
@@ -42,6 +42,7 @@ SPELLING = {
     r"^(cancel|label|model|travel)(ed|ing)$": r"$1l$2",
     r"^cent(er|ers|ered)$": r"centre",
     r"^(de|of)fense": r"$1fence",
+    r"^(bug|flaw)s?$": r"fault",
 }
 # Words of the glossary that are verbs, too (their entries mean the nouns), and what their neighbours show.
 _VERBS = ("attack", "audit", "bound", "claim", "estimate", "guess", "report", "stake")

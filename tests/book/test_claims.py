@@ -256,3 +256,8 @@ def test_the_page_lists_every_claim_with_its_verdict(tmp_path):
     # the only one that fails, and all, below the heads of the tables
     assert failed.count("* - ") == 2 and "does not hold" in failed
     assert every.count("* - ") == len(LEDGER) + len(PAPERS)
+    assert failed.count("### ") == 1 and "### Other claims that do not hold" in failed
+    row |= {"verdict": "holds in part: the conclusion differs", "differs": "the conclusion"}
+    claims.merged(ROOT, [pd.DataFrame([row])]).to_csv(path, index=False)
+    failed = claims.page(tmp_path).partition("### All claims")[0]
+    assert failed.count("### ") == 1 and "### Conclusions that differ" in failed

@@ -115,7 +115,7 @@ def test_numbers_are_counted_by_what_they_were_compared_with():
     assert states.numbers(signs) == told  # a sign is a statement
     neither = ROWS.assign(verdict=["reproduced", "undecided", "by definition", "other-data"])
     assert (
-        states.numbers(neither) == "1 of 1 numbers agree with what the paper prints, 1 is undecided"
+        states.numbers(neither) == "1 of 1 numbers agree with what the paper prints; 1 is undecided"
     )
     beside = ROWS[:2].assign(verdict=["by definition", "other-data"], exact=math.nan)
     assert states.numbers(beside).endswith(

@@ -149,6 +149,7 @@ LANGUAGE = wording.English({})
     ("generalizes", "generalises"), ("analyzed", "analysed"), ("neighbors", "neighbours"),
     ("behavioral", "behavioural"), ("labeled", "labelled"), ("center", "centre"), ("size", "size"),
     ("prize", "prize"), ("seized", "seized"), ("color", "colour"), ("colony", "colony"), ("labs", "labs"),
+    ("bugs", "fault"), ("flaw", "fault"),
 ])  # fmt: skip
 def test_american_words_are_found_under_the_spelling_of_the_book(american, ours):
     assert wording.british(american) == ours

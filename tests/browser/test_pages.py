@@ -147,10 +147,39 @@ def test_search_knows_what_readers_call_a_page_and_shows_sentences(page, site, q
     ("what is a shufler", {"notation"}),
     ("memoistaion atack", {"ldp_auditor/memoisation"}),
     ("How do clients hide both a key and its value?", {"kv_auditor/mechanisms"}),
+    ("OpenDP bug", {"released/opendp_bool", "released/opendp_bits"}),
+    ("install ldpkit", {"audit_your_client"}),
 ])  # fmt: skip
 def test_search_answers_questions_as_people_ask_them(page, site, question, expected):
     assert set(searched(page, site, question)[: len(expected)]) == expected
     assert page.errors == []
+
+
+@pytest.mark.parametrize("question, told", [
+    ("is my timestamp leaking", "No page has “timestamp”. These have “leaking”."),
+    ("squad braids fireworks", "No page has “braids”, “fireworks”. These have “squad”."),
+    ("timestamp", "No page has “timestamp”. Ask with other words."),
+])  # fmt: skip
+def test_search_says_which_word_no_page_has_and_shows_pages_with_the_others(
+    page, site, question, told
+):
+    page.goto(f"{site}/search.html?{urlencode({'q': question})}", wait_until="networkidle")
+    page.locator("#search-results").get_by_text(told).wait_for()
+    page.wait_for_function("document.activeElement.matches('.search-summary')")
+    page.keyboard.press("Tab")
+    first = page.evaluate(
+        "document.activeElement.closest('#search-results li:first-child') !== null"
+    )
+    assert first == ("These" in told)
+    assert page.errors == []
+
+
+def test_an_excerpt_answers_the_question_and_is_no_record_of_the_run(page, site):
+    searched(page, site, "Is Figure 6 of LDP-Auditor reproduced?")
+    first = page.locator("#search-results .context").first
+    first.get_by_text("numbers agree").wait_for()
+    searched(page, site, "Floating point")
+    assert "numpy" not in first.inner_text()
 
 
 def test_search_shows_the_name_of_a_page_and_what_a_short_name_stands_for(page, site):
@@ -170,6 +199,36 @@ def test_questions_are_read_as_pages_are(page, site):
     assert page.evaluate(f"words => {stem}", words) == [language.stem(word) for word in words]
     found = page.evaluate("splitQuery('THE of Figures 7, the Table 2')")
     assert found == "THE_ figure7 table2".split()
+
+
+def test_what_is_opened_in_the_drawer_of_contents_is_in_sight(page, site):
+    page.set_viewport_size({"width": 820, "height": 700})
+    page.goto(f"{site}/book/intro.html", wait_until="networkidle")
+    page.locator(".primary-toggle").first.click()
+    contents = page.locator("dialog[open] .bd-docs-nav")
+    for name in ("The five papers", "Evidence", "Reference"):
+        contents.get_by_text(name, exact=True).click()
+        page.wait_for_function(
+            """name => [...document.querySelectorAll("dialog[open] details[open]")].some((fold) => {
+                const { top, bottom } = fold.getBoundingClientRect();
+                return fold.querySelector("summary").innerText === name && top >= 0 && bottom <= innerHeight;
+            })""",
+            arg=name,
+        )
+
+
+@pytest.mark.parametrize("name", ["kv_auditor/tables", "ldp_auditor/fig6"])
+def test_a_table_of_numbers_shows_all_its_columns(page, site, name):
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(f"{site}/book/{name}.html", wait_until="networkidle")
+    page.evaluate("document.querySelectorAll('article details').forEach(fold => fold.open = true)")
+    page.wait_for_selector(".tw-table table")
+    hidden = page.evaluate(
+        """() => [...document.querySelectorAll(".cell_output .output, .tw-table > div")]
+            .filter(box => box.querySelector("table") && box.scrollWidth > box.clientWidth + 1)
+            .map(box => [box.scrollWidth, box.clientWidth, box.innerText.slice(0, 60)])"""
+    )
+    assert hidden == []
 
 
 def test_a_claim_is_a_card_on_a_phone(page, site):

@@ -454,7 +454,7 @@
           n = bets.pairs,
           { event } = learner;
         wealth.draw(plot, "rounds");
-        const cut = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
+        const cut = (text) => (text.length > 400 ? `${text.slice(0, 399)}…` : text);
         table(
           "seen",
           ["Secret", "Latest report", ...(event ? [`How often ${learner.words}`] : [])],
