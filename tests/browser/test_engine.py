@@ -197,7 +197,7 @@ def test_a_run_is_named_by_the_values_with_which_it_began_and_keeps_the_focus(pa
     assert "m=7" in page.locator(".live-again").get_attribute("href")
     assert mine.last.inner_text().startswith("your run 2: m = 7; code of cell")
     assert "with these values" in page.evaluate(focus)
-    page.get_by_role("link", name="See the new figure").press("Enter")
+    page.locator("#live-see").press("Enter")
     figure = page.locator("[data-run-result]").first
     assert figure.evaluate("e => document.activeElement.contains(e)") and "m=7" in page.url
     assert page.errors == []
