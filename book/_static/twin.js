@@ -963,7 +963,7 @@
     /* ---- the table, the dialog, the reader's own runs ---- */
     tabulate() {
       const head = ["panel", "series", "source", this.spec.x, this.spec.y, "error", this.along],
-        short = (v) => (v % 1 ? +v.toPrecision(6) : (v ?? "")), // the file has all digits
+        short = (v) => (v % 1 ? +Number(v).toPrecision(6) : (v ?? "")), // the file has all digits
         cell = (v) => `<td>${escaped(`${short(v)}`)}</td>`;
       const place = make("div", {
         role: "region",
