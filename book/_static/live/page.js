@@ -374,6 +374,7 @@
         this.compare.hidden = false;
       });
       this.here.style.minHeight = "";
+      if (!good && this.outputs.last?.raw.includes("%|")) this.outputs.last.pre.remove(); // a bar that stands still
       const empty = !this.here.querySelector(":scope > :not([hidden])");
       this.compare.hidden = !this.published && empty;
       this.moved = good ? compared(this.published, this.here) : NONE;
@@ -567,11 +568,12 @@ _aside(${JSON.stringify(code)})`;
         this.clock,
       );
       document.querySelector("article h1").after(this.bar, this.hidden);
-      const { style } = document.documentElement;
-      new ResizeObserver(() =>
-        style.setProperty("--live-bar", `${this.bar.offsetHeight}px`),
-      ).observe(this.bar); // what is scrolled to stands below the bar
+      new ResizeObserver(() => this.measure()).observe(this.bar);
       this.state("idle");
+    }
+    /* What is scrolled to stands below the bar. */
+    measure() {
+      document.documentElement.style.setProperty("--live-bar", `${this.bar.offsetHeight}px`);
     }
     /* Where the run is, for programs: idle fetching starting running done failed cancelled. */
     state(word) {
@@ -1086,9 +1088,13 @@ _aside(${JSON.stringify(code)})`;
     try {
       await ask("GET", "live");
       live.begin();
-      live.weigh();
+      const weighed = live.weigh(); // its button makes the bar higher
       const form = !ldpkit.live.start && live.form?.element;
-      if (form && ldpkit.live.pressed) form.scrollIntoView({ block: "nearest" });
+      if (form && ldpkit.live.pressed)
+        weighed.finally(() => {
+          live.measure();
+          form.scrollIntoView();
+        });
       if (ldpkit.live.pressed) (form || live.all).focus({ preventScroll: true }); // the button that was pressed is gone
       if (ldpkit.live.start) live.runAll(); // the click asked for it
     } catch (e) {
