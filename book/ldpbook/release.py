@@ -232,7 +232,7 @@ def wheel(root: Path) -> tuple[str, bytes]:
         shutil.copytree(root / "ldpkit", copy / "ldpkit", ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
             shutil.copy2(root / name, copy)
-        _built(copy, made, int(calendar.timegm((1980, 1, 1, 0, 0, 0))), "--wheel")
+        _built(copy, made, calendar.timegm((1980, 1, 1, 0, 0, 0)), "--wheel")
         return (file := next(made.glob("*.whl"))).name, file.read_bytes()
 
 

@@ -13,7 +13,7 @@ import pytest
 from docutils.core import publish_doctree
 from PIL import Image
 
-from ldpbook import downloads, execute
+from ldpbook import downloads, execute, release
 from ldpbook.paper_values import COLUMNS
 from ldpbook.paths import ROOT
 
@@ -94,3 +94,12 @@ def test_what_no_page_needs_goes_and_nothing_else(tmp_path):
     downloads.lighten(tmp_path)
     assert {name: (tmp_path / name).read_text()[6:-7] for name in left} == left
     assert {name: (tmp_path / name).exists() for name in names} == names
+
+
+def test_the_site_offers_the_wheel_that_its_pages_name_and_it_holds_the_auditor_alone():
+    name, content = release.wheel(ROOT)
+    assert (name, content) == release.wheel(ROOT)
+    held = zipfile.ZipFile(io.BytesIO(content)).namelist()
+    assert "ldpkit/api.py" in held and not any(path.startswith("book") for path in held)
+    for page in ("audit_your_client.ipynb", "released/maintainers.md"):
+        assert f"/_wheel/{name}" in (ROOT / "book" / page).read_text()

@@ -105,16 +105,13 @@ def parts(found: Any) -> tuple[str, dict[str, str]]:
         if found.lower > 0
         else "Nothing is proven about ε."
     )
-    more = counts and counts["tp"] / counts["first"] > math.exp(found.claim) * counts["fp"] / counts["second"] + found.delta
-    chance = (
-        "That is more than the claim allows, but the event was chosen for it among many, so that chance can do this. More reports decide."
-        if more and not found.violated
-        else ""
-    )
+    allowed = counts and math.exp(found.claim) * counts["fp"] / counts["second"] + found.delta
+    if counts and not found.violated and counts["tp"] / counts["first"] > allowed:
+        shown += " That is more than the claim allows, but this event was chosen among many, so that chance can do it. More reports decide."
     told = {
         "In one sentence": brief(found),
         "Bound": proven,
-        "Event": found.event + shown + " " * bool(chance) + chance,
+        "Event": found.event + shown,
         "Cause": cause,
         "It would have found": would.strip(),
         "Not looked at": unseen or f"{UNSEEN}.",
