@@ -98,13 +98,13 @@ const spelled = (/** @type {string} */ word) => {
     stem = stems(word)[0];
   if (!stem || stem.length < 4 || known.some((term) => term.includes(stem))) return word;
   const named = wordsOf([...Object.keys(alltitles), ...Object.keys(indexentries)].join(" ")),
-    whole = named.map((name) => name.toLowerCase());
+    whole = new Set(named.map((name) => name.toLowerCase()));
   const near = [...new Set([...whole, ...known])]
     .filter((name) => !/\d/.test(name))
-    .map((name) => ({ name, far: edits(whole.includes(name) ? asked : stem, name) }))
+    .map((name) => ({ name, far: edits(whole.has(name) ? asked : stem, name) }))
     .sort((a, b) => a.far - b.far)[0];
   if (near.far > (asked.length < 8 ? 1 : 2)) return word;
-  return whole.find((name) => stems(name)[0] === near.name) || near.name; // a reader knows words, not stems
+  return [...whole].find((name) => stems(name)[0] === near.name) || near.name; // a reader knows words, not stems
 };
 const note = (/** @type {string} */ words) =>
   Search.status.before(Object.assign(document.createElement("p"), { textContent: words }));
@@ -161,7 +161,6 @@ Search.performTermsSearch = (
 Search.stopPulse = ((stop) => () => {
   stop();
   Search.status.tabIndex = -1;
-  Search.status.style.outline = "none";
   if (document.activeElement === document.body) Search.status.focus({ preventScroll: true });
 })(Search.stopPulse);
 

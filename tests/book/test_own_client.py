@@ -83,7 +83,7 @@ def test_a_result_is_shown_in_words_and_its_cause_once(judged):
         "of the others."
     )
     assert "'green' against the others leads" in words["Inputs"]
-    assert f"{facts['reports']:,} reports of each input show it" in words["In one sentence"]
+    assert f"{facts['reports']:,} reports per input show it" in words["In one sentence"]
     assert (
         words["Bound"].startswith("ε is above 1.") and "time of reports" in words["Not looked at"]
     )

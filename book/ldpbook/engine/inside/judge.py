@@ -82,12 +82,12 @@ def brief(found: Any) -> str:
     """Return the verdict for somebody who decides."""
     if found.violated:
         return (
-            f"The client tells more about its input than its claim of ε = {found.claim:g} allows. {found.reports:,} reports of each input"
+            f"The client tells more about its input than its claim of ε = {found.claim:g} allows. {found.reports:,} reports per input"
             f" show it, and this is wrong with probability at most {found.alpha:g}."
         )
     if found.status != "none found":
         return "The audit came to no result."
-    return f"{found.reports:,} reports of each input show no violation of the claim of ε = {found.claim:g}, which does not prove the claim."
+    return f"{found.reports:,} reports per input show no violation of the claim of ε = {found.claim:g}, which does not prove the claim."
 
 
 def parts(found: Any) -> tuple[str, dict[str, str]]:
