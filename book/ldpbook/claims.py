@@ -314,13 +314,12 @@ def page(root: Path) -> str:
     ]  # fmt: skip
     changed = table["differs"] == "the conclusion"
     failed = (table["verdict"].str.partition(":")[0] == VERDICTS[2]) & ~changed
-    for title, those in (("Conclusions that differ", changed), ("Other claims that do not hold", failed)):
+    more = "Some [errata](errata.md) also change a conclusion."
+    for title, those in ((f"Conclusions that differ\n\n{more}", changed), ("Other claims that do not hold", failed)):
         parts += [f"### {title}"] * bool(those.any())
         for paper, name in figures.PAPERS.items():
             if len(rows := table[those & (table["paper"] == paper)]):
                 parts.append(f"````{{dropdown}} **{name}** ({len(rows)})\n\n{_table(rows, marked=False)}\n````")
-    if changed.any():
-        parts.append("Some [errata](errata.md) also change a conclusion.")
     parts.append("### All claims")
     for paper, name in figures.PAPERS.items():
         rows = table[table["paper"] == paper]
