@@ -328,11 +328,13 @@ def test_both_menu_buttons_show_and_hide_contents(browser, site, width, how):
     def press(button):
         """As a reader does: `tap` of the driver may scroll the page to reach what a closing drawer still covers."""
         if how == "touch":
-            box = button.bounding_box()
-            place = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
-            reached = "([e, x, y]) => e.contains(document.elementFromPoint(x, y))"
-            page.wait_for_function(reached, arg=[button.element_handle(), *place])
-            page.touchscreen.tap(*place)
+            middle = """e => {
+                const box = e.getBoundingClientRect();
+                const place = [box.x + box.width / 2, box.y + box.height / 2];
+                return e.contains(document.elementFromPoint(...place)) && place;
+            }"""
+            found = page.wait_for_function(middle, arg=button.element_handle())
+            page.touchscreen.tap(*found.json_value())
         else:
             button.focus()
             page.keyboard.press("Enter")
