@@ -328,13 +328,13 @@ def test_both_menu_buttons_show_and_hide_contents(browser, site, width, how):
     def press(button):
         """As a reader does: `tap` of the driver may scroll the page to reach what a closing drawer still covers."""
         if how == "touch":
-            middle = """e => {
-                const box = e.getBoundingClientRect();
-                const place = [box.x + box.width / 2, box.y + box.height / 2];
-                return e.contains(document.elementFromPoint(...place)) && place;
-            }"""
-            found = page.wait_for_function(middle, arg=button.element_handle())
-            page.touchscreen.tap(*found.json_value())
+            handle = button.element_handle()
+            handle.wait_for_element_state("stable")  # contents that move in move the buttons too
+            box = handle.bounding_box()
+            place = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+            reached = "([e, x, y]) => e.contains(document.elementFromPoint(x, y))"
+            page.wait_for_function(reached, arg=[handle, *place])
+            page.touchscreen.tap(*place)
         else:
             button.focus()
             page.keyboard.press("Enter")
