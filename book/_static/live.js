@@ -48,7 +48,8 @@
   const [size, seconds] = (engine || "").split(" "),
     file = location.protocol === "file:",
     line = element("p", { id: "engine-offer" });
-  function begin(start, pressed = true) {
+  /* `pressed` is where the button was that asked for it. */
+  function begin(start, pressed) {
     for (const one of [line, ...document.querySelectorAll(".run-first")]) one.remove();
     load({ data: page, start, pressed, seconds: Number(seconds) }, [
       "engine/parts.js",
@@ -63,7 +64,7 @@
     const run = element("button", {
       type: "button",
       textContent: "▶ Run this page here",
-      onclick: () => begin(true),
+      onclick: () => begin(true, title),
     });
     run.dataset.runHere = "";
     for (const place of document.querySelectorAll(
@@ -74,7 +75,7 @@
         element("button", {
           type: "button",
           textContent: "▶ Run this page first",
-          onclick: () => begin(true),
+          onclick: () => begin(true, place),
         }),
         " Then a box for your answer is here.",
       );
@@ -83,13 +84,13 @@
     const change = element("button", {
       type: "button",
       textContent: "Change parameters or cells",
-      onclick: () => begin(false),
+      onclick: () => begin(false, title),
     });
     line.append(
       run,
       " ",
       change,
-      ` ${size} MB${globalThis.caches ? " once, kept in this browser" : ""}, then about ${seconds} s. Python runs in your browser, takes 700 MB of memory, and sends nothing.`,
+      ` ${size} MB${globalThis.caches ? " once, kept in this browser with a copy of the started Python" : ""}, then about ${seconds} s. Python runs in your browser, takes 700 MB of memory, and sends nothing.`,
     );
   }
   const [figure, parameters] = ["first-figure", "parameters"].map((tag) =>
@@ -100,5 +101,5 @@
   else if (parameters) parameters.before(line);
   else (document.querySelector(".page-needs") || title).after(line);
   title.closest("section").dataset.runState = "idle";
-  if (engine && !file && /^#run=/.test(location.hash)) begin(false, false); // it fills the form, and waits
+  if (engine && !file && /^#run=/.test(location.hash)) begin(false); // it fills the form, and waits
 })();

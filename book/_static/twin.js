@@ -463,6 +463,7 @@
           ` Bold: your run ${last.count}. ${paler.length ? `Paler: your run ${paler.join(", ")}. ` : ""}Faint: the book.` +
             (this.spec.kind === "bars" ? " Bars stand side by side, the book’s on the left." : ""),
           make("span", { "data-run-moved": true }, ` ${moved(this.table, last.rows, this.along)}.`),
+          this.outside(last.rows),
         );
       this.mine.replaceChildren(
         ...this.runs.map((run) => {
@@ -474,6 +475,17 @@
           return button(`your run ${run.count}: ${run.label}`, press, look);
         }),
       );
+    }
+    /* In words, how many points of a run the axes do not reach, if these have fixed ends. */
+    outside(rows) {
+      const [low, high] = this.spec.ylim,
+        out = rows.filter(
+          (row) =>
+            seen(number(row[4])) && (+row[4] < (low ?? -Infinity) || +row[4] > (high ?? Infinity)),
+        );
+      return out.length
+        ? ` ${out.length} of its points lie outside these axes: the table has their values.`
+        : "";
     }
     isolate(series) {
       this.only = series;

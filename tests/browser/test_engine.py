@@ -171,6 +171,8 @@ def test_a_run_is_named_by_the_values_with_which_it_began_and_keeps_the_focus(pa
     assert go.is_disabled()
     go.press("Enter")  # too early: it is said so, and the focus stays
     assert "when it has ended" in page.inner_text("#live-wait")
+    go.press("Tab")  # the way out is beside it
+    assert page.evaluate(focus) == "■ Cancel"
     assert ended(page) == "done", status(page)
     said, mine = status(page), page.locator(".tw-mine button")
     assert ": nothing changed. Same code and seeds as in the book, and equal tables." in said
@@ -349,9 +351,11 @@ def test_a_run_is_cancelled_in_each_state_and_the_next_one_works(page, site, whe
     if when == "fetching":
         page.route("**/*.part", lambda route: None)  # never answered
     started(page, f"{site}/{PAGE}.html")
-    page.wait_for_function(  # the click comes before the state can change
-        f"{STATE} === '{when}' && !document.querySelector('[data-run-cancel]').click()",
-        timeout=200_000,
+    how = "document.querySelector('[data-run-cancel]').click()"
+    if when == "running":
+        how = "document.querySelector('#live-form input').dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}))"
+    page.wait_for_function(  # it comes before the state can change
+        f"{STATE} === '{when}' && ({how}, true)", timeout=200_000
     )
     assert ended(page) == "cancelled" and "Cancelled" in status(page)
     page.unroute("**/*.part")
@@ -413,9 +417,9 @@ def test_a_lesson_checks_an_answer_and_runs_an_edited_cell(page, site):
     assert ended(page) == "done" and page.locator(".run-first").count() == 0
     answer = exercise.locator("details.live-scratch")
     assert answer.locator("summary").bounding_box()["height"] >= 24
-    answer.locator("summary").click()
     box, check = answer.locator("textarea"), answer.get_by_role("button", name="Check my answer")
     assert check.inner_text() == "✓ Check my answer"
+    assert box.evaluate("e => document.activeElement === e")  # where the reader was
     check.click()
     alert = answer.get_by_role("alert")
     assert alert.inner_text() == "Replace each ... first. Nothing was run."
@@ -468,6 +472,7 @@ def test_an_own_client_is_judged_and_finds_nothing_of_the_reader(page, site):
     assert ended(page, OWN) == "done"
     result = page.locator("[data-own-result]")
     assert "VIOLATION" in result.locator("p:focus").inner_text()  # the reader is led there
+    assert "which is called the e-value" in result.locator("dl").inner_text()
     assert "the report is" in result.locator("dl").inner_text()
     box, go = page.locator("[data-own-client]"), page.locator("[data-own-run]")
     box.fill(SPY)
@@ -484,9 +489,12 @@ def test_an_own_client_is_judged_and_finds_nothing_of_the_reader(page, site):
     )
     assert not any(not url.startswith((site, "blob:", "data:", "about:")) for url in page.asked)
     box.fill("def client(value):\n    while True:\n        pass\n")
-    go.click()
+    stop = page.locator("[data-own-python] [data-run-cancel]")
+    assert stop.is_hidden()
+    go.press("Enter")
     page.wait_for_function(f"{OWN} === 'running'", timeout=200_000)
-    page.locator("[data-own-python] [data-run-cancel]").click()
+    assert go.evaluate("e => document.activeElement === e") and stop.is_visible()
+    go.press("Escape")
     assert ended(page, OWN) == "cancelled"
     assert page.locator("[data-own-python] [role=status]:focus").count() == 1
     for text, words in (
@@ -509,7 +517,7 @@ def test_the_form_of_an_own_client_and_its_result_fit_a_phone(page, site, theme)
     assert box.evaluate("e => getComputedStyle(e).whiteSpace").startswith("pre")
     mono = "e => getComputedStyle(e).fontFamily.includes('monospace')"
     assert box.evaluate(mono) and box.evaluate("e => e.scrollWidth > e.clientWidth")
-    for one in place.locator("input, button").all():
+    for one in place.locator("input:visible, button:visible").all():
         assert one.bounding_box()["height"] >= 24
     labels = place.locator("label").evaluate_all(
         "all => all.map(l => l.getBoundingClientRect().bottom <= l.control.getBoundingClientRect().top)"

@@ -293,8 +293,8 @@ def test_a_reload_keeps_edits_and_one_click_undoes_them(ready):
     write(ready, "1 + 1")
     ready.get_by_label("k", exact=True).fill("3")
     ready.reload()
-    edited = f"cells {cells()[0]['index'] + 1}, {index + 1}"
-    assert f"Your edits of {edited} are kept." in status(ready, "Ready")
+    edited = f"parameters and edits of cell {index + 1}"
+    assert f"Your {edited} are kept." in status(ready, "Ready")
     cell = ready.locator(f"#cell-{index}")
     assert cell.locator("textarea").input_value() == "1 + 1"
     assert ready.get_by_label("k", exact=True).input_value() == "3"

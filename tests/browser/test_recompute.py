@@ -41,7 +41,9 @@ def audit(words, start, epsilon, trials, confidence=0.99, delta=0.0):
         tail = stats.tail_mass(round(1 - confidence, 9), "valid")
         return stats.epsilon_lower(*(round(rate * n) for rate in rates), n, delta, tail=tail)
 
-    assert read(words, r"prove ε >") == [math.floor(100 * bound(trials)) / 100]  # a proven bound is rounded down
+    assert read(words, r"prove ε >") == [
+        math.floor(100 * bound(trials)) / 100
+    ]  # a proven bound is rounded down
     assert ("Claim refuted" in words) == (bound(trials) > epsilon)
     if "Claim refuted" in words:
         [least] = map(int, read(words, r"confidence\)\."))

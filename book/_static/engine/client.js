@@ -66,7 +66,11 @@
       }),
     },
     go = button("▶ Audit this client", () => audit(), { class: "ex-button", "data-own-run": true }),
-    stop = button("■ Cancel", () => cancel(), { class: "ex-button", "data-run-cancel": true }),
+    stop = button("■ Cancel", () => cancel(), {
+      class: "ex-button",
+      "data-run-cancel": true,
+      hidden: true,
+    }),
     status = make("p", { role: "status", tabindex: "-1" }),
     bar = make("progress", {
       max: 1,
@@ -81,7 +85,12 @@
     }),
     result = make("div", { "data-own-result": true });
   code.value = START;
-  stop.disabled = true;
+
+  /* What cannot be pressed now keeps the focus. */
+  function busy(running) {
+    go.setAttribute("aria-disabled", String(running));
+    stop.hidden = bar.hidden = !running;
+  }
 
   let kernel, // of the audit in progress
     cancelled,
@@ -185,13 +194,13 @@
     }
   }
   async function audit() {
+    if (!stop.hidden) return; // one goes on
     const began = performance.now();
     cancelled = false;
     fault = "";
     try {
       const asked = JSON.stringify(JSON.stringify(given()));
-      go.disabled = true;
-      stop.disabled = bar.hidden = false;
+      busy(true);
       printed.textContent = "";
       printed.hidden = true;
       result.replaceChildren();
@@ -214,8 +223,7 @@
       state(cancelled ? "cancelled" : "failed");
     }
     kernel?.disconnect();
-    go.disabled = false;
-    stop.disabled = bar.hidden = true;
+    busy(false);
     lead();
   }
 
@@ -224,6 +232,8 @@
     host.replaceChildren(make("p", {}, engineLacks));
     return;
   }
+  busy(false);
+  host.addEventListener("keydown", ({ key }) => key === "Escape" && !stop.hidden && cancel());
   const [size] = engine.split(" ");
   host.className = "explorer";
   host.replaceChildren(
@@ -233,7 +243,11 @@
     make(
       "p",
       {},
-      make("small", {}, `${size} MB once, kept in this browser; it takes 700 MB of memory.`),
+      make(
+        "small",
+        {},
+        `${size} MB once, kept in this browser; Escape ends an audit, which takes 700 MB of memory.`,
+      ),
     ),
     status,
     bar,

@@ -256,7 +256,7 @@
           },
         },
         ...this.fields.map((f) => f.box),
-        make("p", { class: "live-buttons" }, go, " ", live.look, reset),
+        make("p", { class: "live-buttons" }, go, " ", live.halt, live.look, reset),
       );
     }
     field(p) {

@@ -180,6 +180,7 @@
     source; // the code as it is in the book
     sent; // the code as it was when the run was asked for
     title;
+    place; // of the outputs
     outputs;
     mark;
     undo;
@@ -189,9 +190,15 @@
       this.code = data.source;
       this.state = "";
     }
-    /* What its kind does with typed code, and with Shift + Enter. */
+    /* What its kind does with typed code, and when it shall run. */
     set(_code, _typed = false) {}
     start() {}
+    /* Run it; whoever waits at the code sees what it says. */
+    async press() {
+      await this.start();
+      if (document.activeElement.closest(".cell, .live-aside")?.contains(this.undo))
+        this.place?.scrollIntoView({ block: "nearest" });
+    }
     /* Run `code` and show what it says in this piece's outputs; `first` is called before each part. */
     follow(kernel, code, first = () => {}) {
       this.error = this.interrupted = undefined;
@@ -231,7 +238,7 @@
         "aria-label": `Undo the edits of ${this.title}`,
       });
       this.mark = make("span", { class: "live-mark" });
-      const run = button(words, () => this.start(), { class: "live-run", "aria-label": label });
+      const run = button(words, () => this.press(), { class: "live-run", "aria-label": label });
       return make("div", { class: "live-tools" }, run, ...more, this.undo, this.mark);
     }
     area(label) {
@@ -242,9 +249,9 @@
         "aria-label": label,
         oninput: ({ target }) => this.set(target.value, true),
         onkeydown: (e) => {
-          if (e.shiftKey && e.key === "Enter") {
+          if ((e.shiftKey || e.ctrlKey || e.metaKey) && e.key === "Enter") {
             e.preventDefault();
-            this.start();
+            this.press();
           }
         },
       });
@@ -276,7 +283,9 @@
     }
     open() {
       this.show_editor();
-      this.editor.focus();
+      this.editor.setSelectionRange(0, 0); // with the first line in sight
+      this.editor.focus({ preventScroll: true });
+      this.editor.scrollIntoView({ block: "nearest" });
     }
     show_editor() {
       this.code_shown.hidden = this.edit.hidden = true;
@@ -307,7 +316,7 @@
           this.label,
           this.here,
         );
-        this.compare = make("div", {
+        this.compare = this.place = make("div", {
           class: "live-compare",
           id: `live-output-${this.index}`,
           tabindex: "-1",
@@ -385,9 +394,6 @@
         this.here.append(make("p", {}, good ? "No output." : "Stopped."));
       this.set_state(good ? "ran" : "failed", good ? "✓ ran" : "✗ stopped");
       return good;
-    }
-    get place() {
-      return this.compare;
     }
   }
 
@@ -545,7 +551,8 @@ _aside(${JSON.stringify(code)})`;
       this.all.className = "live-main";
       this.all.disabled = this.stop.disabled = this.again.disabled = this.restore.hidden = true;
       this.see = make("a", { id: "live-see", href: "#", hidden: true });
-      this.look = make("span", {}); // the same way, beside the form's button
+      this.look = make("span", {}); // the same way, beside the form's button, and there
+      this.halt = button(this.stop.textContent, () => this.interrupt(), { class: "live-halt" });
       this.wait = make("p", { id: "live-wait", role: "status" });
       this.bar = make(
         "div",
@@ -631,6 +638,10 @@ _aside(${JSON.stringify(code)})`;
         .map((box, i) => [box.nextElementSibling, number(box, i)])
         .filter(([box]) => box?.matches(".solution"))
         .map(([box, n]) => Aside.solution(this, box, n));
+      document.addEventListener("keydown", ({ key, target }) => {
+        const ours = "#live-bar, #live-form, .live-tools, .live-code";
+        if (key === "Escape" && /** @type {Element} */ (target).closest(ours)) this.interrupt();
+      });
       window.addEventListener("pagehide", () => {
         if (this.kernel) {
           this.kernel.stop();
@@ -648,9 +659,12 @@ _aside(${JSON.stringify(code)})`;
       const link = new URLSearchParams(here ? location.hash.slice(1) : location.search), // edits that are kept change the address
         [kept, lost] = this.recall(),
         [set, refused] = this.address(link);
+      const given = kept.includes(own) ? "parameters" : "",
+        codes = named(kept.filter((c) => c !== own)),
+        edits = [given, codes && `edits of ${codes}`].filter(Boolean).join(" and ");
       this.ready(
         [
-          kept.length && `Your edits of ${named(kept)} are kept. `,
+          edits && `Your ${edits} are kept. `,
           set.length && `The address of this page sets ${set.join(", ")}. `,
         ]
           .filter(Boolean)
@@ -809,10 +823,14 @@ _aside(${JSON.stringify(code)})`;
       if (busy) this.bar.setAttribute("aria-busy", "true");
       else this.bar.removeAttribute("aria-busy");
       this.stop.setAttribute("aria-disabled", String(!busy));
+      if (!busy && document.activeElement === this.halt)
+        this.form.element.querySelector(".live-main").focus();
+      this.halt.hidden = !busy;
       for (const one of document.querySelectorAll(
         "#live-run-all, #live-restart, #live-form button, .live-run",
       ))
-        if (!one.closest(".live-control")) one.setAttribute("aria-disabled", String(busy));
+        if (!one.closest(".live-control, .live-halt"))
+          one.setAttribute("aria-disabled", String(busy));
       this.wait.textContent = "";
     }
     /* Whether a run goes on: then the bar says that a press has to come later. */
@@ -1090,12 +1108,17 @@ _aside(${JSON.stringify(code)})`;
       live.begin();
       const weighed = live.weigh(); // its button makes the bar higher
       const form = !ldpkit.live.start && live.form?.element;
-      if (form && ldpkit.live.pressed)
+      const { pressed } = ldpkit.live, // that button is gone
+        exercise = pressed?.closest(".exercise"),
+        answer = live.scratches.find((one) => exercise?.contains(one.node)),
+        place = answer?.node || form;
+      if (answer) answer.node.open = true;
+      if (pressed && place)
         weighed.finally(() => {
           live.measure();
-          form.scrollIntoView();
+          place.scrollIntoView();
         });
-      if (ldpkit.live.pressed) (form || live.all).focus({ preventScroll: true }); // the button that was pressed is gone
+      if (pressed) (answer?.editor || form || live.all).focus({ preventScroll: true });
       if (ldpkit.live.start) live.runAll(); // the click asked for it
     } catch (e) {
       live.say(e.message, "bad");

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import ldpkit
-from ldpkit import checks, progress
+from ldpkit import checks, progress, stats
 from ldpkit.auditors.result import against
 from ldpkit.blackbox.sequential.sentence import UNSEEN
 from ldpkit.mechanisms.base import ClientError
@@ -108,9 +108,15 @@ def parts(found: Any) -> tuple[str, dict[str, str]]:
     allowed = counts and math.exp(found.claim) * counts["fp"] / counts["second"] + found.delta
     if counts and not found.violated and counts["tp"] / counts["first"] > allowed:
         shown += " That is more than the claim allows, but this event was chosen among many, so that chance can do it. More reports decide."
+    needed, won = 1 / found.alpha, found.e_value
+    bets = "" if won is None else (
+        f"Bets against the claim have turned 1 into {stats.down(won, 2)}, which is called the e-value. If the claim is true, they reach"
+        f" {needed:g} in at most one of {needed:g} audits."
+    )  # fmt: skip
     told = {
         "In one sentence": brief(found),
         "Bound": proven,
+        "E-value": bets,
         "Event": found.event + shown,
         "Cause": cause,
         "It would have found": would.strip(),
