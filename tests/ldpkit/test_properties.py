@@ -3,6 +3,7 @@
 fewer than 50 p-values against `chance.P_MIN`."""
 
 import functools
+import inspect
 import itertools
 import math
 import zlib
@@ -199,6 +200,8 @@ def parameters(draw, name):
         wanted |= {"h": draw(st.integers(1, 3)), "cohorts": draw(st.integers(1, 3))}
         wanted |= {"keep": draw(st.floats(0.6, 1)), "flip": draw(st.floats(0, 0.4))}
         wanted["tau"] = None  # many weeks are listed in test_rappor_weeks.py
+    left = {*inspect.signature(MECHANISMS[name]).parameters} - {*wanted, "base"}
+    assert not left, f"draw {left} in `parameters` of {__file__}"
     fixed = ("protocol",) if name.startswith("L-") else ()
     return {key: value for key, value in wanted.items() if takes(name, key) and key not in fixed}
 

@@ -3,6 +3,7 @@ that breaks one promise. Seeds are fixed; the false alarm is `FALSE_ALARM` = 1e-
 most."""
 
 import functools
+import inspect
 import math
 import re
 from dataclasses import dataclass
@@ -67,6 +68,12 @@ VARIANTS = [
 ALL = [*registered(), *VARIANTS]
 ALWAYS = {*"value parameters generator inputs read pair rates client estimate null repeats".split()}
 PARTS = 8  # seconds each
+
+
+def test_every_number_that_a_mechanism_takes_is_given():
+    every = {field for cls in MECHANISMS.values() for field in inspect.signature(cls).parameters}
+    left = every - {*GIVEN, "k", "base", "family", "grid", "protocol"}
+    assert not left, f"add a value to GIVEN in {__file__}"
 
 
 def excuses(mechanism):

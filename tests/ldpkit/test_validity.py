@@ -27,7 +27,9 @@ def judge(failed, what):
 
 def shown(tpr, fpr, delta=0.0):
     """What an event with these rates proves in the limit."""
-    return max(0.0, math.log((tpr - delta) / fpr)) if tpr > delta else 0.0
+    if tpr <= delta:
+        return 0.0
+    return max(0.0, math.log((tpr - delta) / fpr)) if fpr else math.inf
 
 
 GIVEN = [
