@@ -61,35 +61,29 @@
     line.textContent =
       "From a file a browser runs nothing: serve this folder with “python -m http.server” and open its address, or use “make lab”.";
   else {
-    const run = element("button", {
-      type: "button",
-      textContent: "▶ Run this page here",
-      onclick: () => begin(true, title),
-    });
+    const press = (textContent, start, place = title) =>
+      element("button", { type: "button", textContent, onclick: () => begin(start, place) });
+    const also = (...parts) => {
+      const more = element("p", { className: "run-first" });
+      more.append(...parts);
+      return more;
+    };
+    const run = press("▶ Run this page here", true),
+      change = "Change parameters or cells";
     run.dataset.runHere = "";
     for (const place of document.querySelectorAll(
       ".exercise.admonition > section:has(> .highlight-python)",
-    )) {
-      const first = element("p", { className: "run-first" });
-      first.append(
-        element("button", {
-          type: "button",
-          textContent: "▶ Run this page first",
-          onclick: () => begin(true, place),
-        }),
-        " Then a box for your answer is here.",
+    ))
+      place.append(
+        also(press("▶ Run this page first", true, place), " Then a box for your answer is here."),
       );
-      place.append(first);
-    }
-    const change = element("button", {
-      type: "button",
-      textContent: "Change parameters or cells",
-      onclick: () => begin(false, title),
-    });
+    document
+      .querySelector("#run-it-yourself > h2")
+      ?.after(also(press(change, false), " In this browser, with nothing to install."));
     line.append(
       run,
       " ",
-      change,
+      press(change, false),
       ` ${size} MB${globalThis.caches ? " once, kept in this browser with a copy of the started Python" : ""}, then about ${seconds} s. Python runs in your browser, takes 700 MB of memory, and sends nothing.`,
     );
   }
