@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   const { abs, ceil, floor, log1p, max, min, sign } = Math;
-  const { button, grouped, make, minus, remember, resized, themed } = ldpkit.base,
+  const { button, digits, grouped, make, minus, remember, resized, themed } = ldpkit.base,
     D = globalThis.ldpkitBoard,
     host = /** @type {HTMLElement} */ (document.querySelector("[data-board]"));
   if (!host || !D) return;
@@ -145,7 +145,7 @@
       : Number.isFinite(+x)
         ? Number.isInteger(+x) && abs(x) < 1e15
           ? grouped(+x)
-          : minus(`${+(+x).toPrecision(n)}`)
+          : digits(+x, n)
         : `${x}`;
   function apart(values) {
     const told = values.filter((x) => x !== null && x !== undefined);
@@ -193,6 +193,8 @@
     );
     input.addEventListener("input", () => {
       delete state.row;
+      if (widened && state.type === "all" && key !== "type") state.type = widened;
+      widened = "";
       state[key] = input.value;
       state.page = 0;
       if (key === "paper" && state.item && !offered(state.item)) state.item = "";
@@ -200,6 +202,7 @@
         const { type } = state; // what the reader asks for may stand among rows that are not shown at first
         state.type = "all";
         if (!filter().length) state.type = type;
+        else widened = type; // until the reader asks for something else
       }
       show();
     });
@@ -285,7 +288,8 @@
   );
 
   /* ---- state and filter ---- */
-  let state = {},
+  let widened = "", // what was shown before a filter that needs all rows
+    state = {},
     shown = [],
     drawn = [],
     at = -1;
@@ -307,7 +311,11 @@
       (key) => others.contains(inputs[key]) && state[key] !== START[key],
     );
     show();
-    if (row) body.querySelector("[aria-current]")?.scrollIntoView({ block: "center" });
+    const place = row && /** @type {HTMLElement} */ (body.querySelector("[aria-current]"));
+    if (!place) return;
+    place.tabIndex = -1; // a keyboard goes on from there
+    place.focus({ preventScroll: true });
+    place.scrollIntoView({ block: "center" });
   }
   const has = (row, key, value) => {
     if (key === "item" && row.affects) return row.affects.includes(value);
@@ -617,7 +625,7 @@
               "row",
             ),
           ]
-        : ["Point at the chart, or walk through it with the arrow keys."]),
+        : ["Point at or press the chart, or walk through it with the arrow keys."]),
     );
     draw();
   }

@@ -51,6 +51,7 @@
   /* `pressed` is where the button was that asked for it. */
   function begin(start, pressed) {
     for (const one of [line, ...document.querySelectorAll(".run-first")]) one.remove();
+    document.querySelector("#skip-to-run a").setAttribute("href", "#live-bar");
     load({ data: page, start, pressed, seconds: Number(seconds) }, [
       "engine/parts.js",
       "live/worker.js",
@@ -95,5 +96,10 @@
   else if (parameters) parameters.before(line);
   else (document.querySelector(".page-needs") || title).after(line);
   title.closest("section").dataset.runState = "idle";
+  const skip = document.querySelector("#pst-skip-link"),
+    run = /** @type {Element} */ (skip.cloneNode(true));
+  run.id = "skip-to-run";
+  Object.assign(run.querySelector("a"), { href: "#engine-offer", textContent: "Skip to run" });
+  skip.after(run);
   if (engine && !file && /^#run=/.test(location.hash)) begin(false); // it fills the form, and waits
 })();

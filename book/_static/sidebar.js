@@ -26,6 +26,13 @@ for (const [name, words] of [
   );
 }
 
+for (const one of document.querySelectorAll(".theme-switch-button")) {
+  const theme = /** @type {HTMLElement} */ (one);
+  theme.removeAttribute("data-bs-toggle"); // as above
+  theme.title = "Light or dark";
+  theme.blur = () => {};
+}
+
 /* Show the entry of the page at hand. The theme scrolls the contents to where they stood on the last page; a reader who followed a
    link of the text would look at another chapter. The first line is whole. */
 function reveal(contents) {

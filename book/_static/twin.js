@@ -77,7 +77,7 @@
         continue;
       }
       const [y, bar, was, old] = [row[4], row[5], other[4], other[5]].map(number),
-        kind = !RUNS.includes(row[2]) ? exact : bar === null && old === null ? bare : barred,
+        kind = !RUNS.includes(row[2]) ? exact : bar === null || old === null ? bare : barred,
         room = (kind === barred ? bar + old : 0) + 1e-9 * max(abs(y), abs(was));
       kind[1]++;
       if (y !== was && !(abs(y - was) <= room)) kind[0]++;
@@ -88,7 +88,7 @@
     const told = (count, words) => (count[1] ? [`${count[0]} of ${count[1]} ${words}`] : []);
     return [
       ...told(barred, "points moved further than both error bars reach"),
-      ...told(bare, "points without error bars have another value"),
+      ...told(bare, "points without error bars of both runs have another value"),
       ...told(exact, "exact values changed"),
       ...(shades[0] ? told(shades, `values of ${along} (the colours) changed`) : []),
       ...(added ? [`${added} points are new`] : []),
@@ -460,7 +460,7 @@
       if (last)
         this.whose.replaceChildren(
           make("strong", {}, "Your run and the book’s."),
-          ` Bold: your run ${last.count}. ${paler.length ? `Paler: your run ${paler.join(", ")}. ` : ""}Faint: the book.` +
+          ` Bold: your run ${last.count} (${last.label}). ${paler.length ? `Paler: your run ${paler.join(", ")}. ` : ""}Faint: the book.` +
             (this.spec.kind === "bars" ? " Bars stand side by side, the book’s on the left." : ""),
           make("span", { "data-run-moved": true }, ` ${moved(this.table, last.rows, this.along)}.`),
           this.outside(last.rows),
@@ -479,12 +479,13 @@
     /* In words, how many points of a run the axes do not reach, if these have fixed ends. */
     outside(rows) {
       const [low, high] = this.spec.ylim,
-        out = rows.filter(
-          (row) =>
-            seen(number(row[4])) && (+row[4] < (low ?? -Infinity) || +row[4] > (high ?? Infinity)),
-        );
-      return out.length
-        ? ` ${out.length} of its points lie outside these axes: the table has their values.`
+        out = (some) =>
+          some
+            .map((row) => number(row[4]))
+            .filter((y) => seen(y) && (y < (low ?? -Infinity) || y > (high ?? Infinity))).length,
+        book = this.table.filter((row) => RUNS.includes(row[2]) || row[2] === "exact");
+      return out(rows) > out(book)
+        ? ` ${out(rows)} of its points lie outside these axes: the table has their values.`
         : "";
     }
     isolate(series) {
@@ -889,7 +890,7 @@
         [
           head,
           shades[1] ? "" : shades[0],
-          `${this.spec.x} ${shown(typeof x === "string" ? number(x) : x)}`,
+          `${this.spec.x.replace(/ \(log[^)]*\)$/, "")} ${shown(typeof x === "string" ? number(x) : x)}`,
         ]
           .filter(Boolean)
           .join("; "),
@@ -993,12 +994,9 @@
           ]),
         ),
       ];
-      place.innerHTML = `<table><thead><tr>${head
-        .filter(Boolean)
-        .map((h) => `<th scope="col">${escaped(h)}</th>`)
-        .join(
-          "",
-        )}</tr></thead><tbody>${rows.map((row) => `<tr>${row.map(cell).join("")}</tr>`).join("")}</tbody></table>`;
+      const told = head.map((h, i) => Boolean(h) && rows.some((row) => row[i] !== "")), // one panel has no name
+        line = (cells) => `<tr>${cells.filter((_, i) => told[i]).join("")}</tr>`;
+      place.innerHTML = `<table><thead>${line(head.map((h) => `<th scope="col">${escaped(h ?? "")}</th>`))}</thead><tbody>${rows.map((row) => line(row.map(cell))).join("")}</tbody></table>`;
       this.details.append(place);
     }
     enlarge() {
@@ -1028,12 +1026,15 @@
     overlay(csv, label) {
       const said = ([panel, series, , x, y]) =>
           JSON.stringify([panel, series, number(x), number(y)]),
-        known = new Set(this.table.filter((row) => row[2] === "claim").map(said));
-      const rows = parsed(csv).filter(
+        line = ([panel, series]) => JSON.stringify([panel, series]),
+        known = new Set(this.table.filter((row) => row[2] === "claim").map(said)),
+        all = parsed(csv),
+        other = all.filter((row) => row[2] === "claim" && !known.has(said(row))).map(line);
+      const rows = all.filter(
         (row) =>
           RUNS.includes(row[2]) ||
           row[2] === "exact" ||
-          (row[2] === "claim" && !known.has(said(row))),
+          (row[2] === "claim" && other.includes(line(row))),
       );
       this.show([...this.runs, { rows, label, count: ++this.made }].slice(-KEEP));
     }

@@ -91,7 +91,8 @@ def status(rows: pd.DataFrame, found: states.State, notes: Json, to: Callable[[s
         because = f", because {html.escape(notes['differs'], quote=False)}" if "differs" in notes else ""
         told.append(f"{n:,} number{'s differ' if n > 1 else ' differs'}{because}.")
     line = f'{bar(rows)}<span class="state">{found.html}</span>'
-    line += f"{':' if found.differences else '.'} {told[0]}" if told else "."
+    before = "." if not found.differences else ":" if found.differences[0].conclusion else ", but"
+    line += f"{before} {told[0]}" if told else "."
     line += f' <a href="#{EVIDENCE}">Evidence</a>'
     if point := notes.get("explore"):
         line += f' · <a href="{to("book/explore/" + point.partition(":")[0])}#{html.escape(point)}">Move a point yourself</a>'

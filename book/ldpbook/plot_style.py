@@ -152,9 +152,9 @@ def legends(
     sources |= {name: Line2D([], [], **_style("claim", look)) for name, look in looks.items() if "ls" in look}
     if own:
         for panel, axis in grid.axes_dict.items():
-            axis.legend(
-                handles=(handles := of_series(table[table["panel"] == panel])).values(), labels=list(handles), fontsize=7.5
-            )
+            handles = of_series(table[table["panel"] == panel])
+            legend = axis.legend(handles.values(), handles.keys(), fontsize=7.5, ncols=1 + len(handles) // 14)
+            legend.set_in_layout(False)  # the panel keeps its size, however many series there are
     handles = sources if own else of_series(table) | sources
     for n in range(len(handles), 0, -1):
         legend = grid.figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=n)

@@ -87,7 +87,7 @@ def test_words_say_where_in_the_report_something_stands():
         "a word of field t is 'xy'", "character 1 from the right of the end of field t is 'z'",
         "the number of decimals of entry 2 of field a is 2", "the order of the keys of the report is a, t, big, j",
         "the place of field t is 2", "one of the characters with the next of field t is 'xy'",
-        "the binary exponent of entry 2 of field a is 2", "the whole of the report is this very report",
+        "the binary exponent of entry 2 of field a is 2", f"the whole of the report is {report!r:.60}",
     } <= events  # fmt: skip
     for report, said in (
         ([0] * 1000 + [1], "entry 1,001 is 1"), ([0] * 1000 + [1], "the sum of the report is 1"),

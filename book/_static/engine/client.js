@@ -52,13 +52,13 @@
         max: 30,
         step: "any",
       }),
-      alpha: entry("Wrong with probability at most", "alpha", "0.01", {
+      alpha: entry("Probability of error, at most", "alpha", "0.01", {
         type: "number",
         min: 0,
         max: 1,
         step: "any",
       }),
-      trials: entry("Reports per input at most", "trials", "20000", {
+      trials: entry("Reports per input, on average at most", "trials", "20000", {
         type: "number",
         min: 100,
         max: 1e6,
@@ -69,6 +69,7 @@
     stop = button("■ Cancel", () => cancel(), {
       class: "ex-button",
       "data-run-cancel": true,
+      title: "Escape cancels, too",
       hidden: true,
     }),
     status = make("p", { role: "status", tabindex: "-1" }),
@@ -198,12 +199,12 @@
     const began = performance.now();
     cancelled = false;
     fault = "";
+    result.replaceChildren(); // an earlier verdict is about other values
     try {
       const asked = JSON.stringify(JSON.stringify(given()));
       busy(true);
       printed.textContent = "";
       printed.hidden = true;
-      result.replaceChildren();
       const step = (words, share, word) => {
         say(words, share);
         state(word);
@@ -233,7 +234,19 @@
     return;
   }
   busy(false);
-  host.addEventListener("keydown", ({ key }) => key === "Escape" && !stop.hidden && cancel());
+  host.addEventListener("keydown", (e) => {
+    const { key, target } = e;
+    if (key === "Escape" && !stop.hidden) cancel();
+    const inField = /** @type {Element} */ (target).matches("input"),
+      inCode = target === code && (e.ctrlKey || e.metaKey);
+    if (key !== "Enter" || !(inField || inCode)) return;
+    e.preventDefault();
+    audit();
+  });
+  host.addEventListener("input", () => {
+    if (result.hasChildNodes())
+      say("The verdict below is about the client and the values before this change.");
+  });
   const [size] = engine.split(" ");
   host.className = "explorer";
   host.replaceChildren(
@@ -243,11 +256,7 @@
     make(
       "p",
       {},
-      make(
-        "small",
-        {},
-        `${size} MB once, kept in this browser; Escape ends an audit, which takes 700 MB of memory.`,
-      ),
+      make("small", {}, `${size} MB once, kept in this browser; it takes 700 MB of memory.`),
     ),
     status,
     bar,

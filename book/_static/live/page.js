@@ -873,17 +873,24 @@ _aside(${JSON.stringify(code)})`;
       const other = given
           .map((p) => [p, valueIn(own.code, p.name)])
           .filter(([p, v]) => !same(v, p.built)),
-        changed = other.map(([p, v]) => `${p.name} = ${v}`);
+        quick = ([p, v]) =>
+          here && p.name in this.page.browser && same(v, this.page.browser[p.name]),
+        valued = (pairs) => pairs.map(([p, v]) => `${p.name} = ${v}`),
+        changed = valued(other.filter((pair) => !quick(pair))),
+        less = valued(other.filter(quick)); // what the page set, so that nobody waits for minutes
       const code = (c) =>
         c === own ? given.reduce((text, p) => withValue(text, p.name, p.built), own.code) : c.code;
       const edits = this.cells.filter((c) => code(c) !== c.source);
       if (edits.length) changed.push(`code of ${named(edits)} changed`);
+      const apart = changed.length + less.length > 0;
       const books = given
-        .filter((p) => changed.length && !same(valueIn(own.code, p.name), p.literal))
+        .filter((p) => apart && !same(valueIn(own.code, p.name), p.literal))
         .map((p) => `${p.name} = ${p.literal}`);
       this.told = {
-        words: changed.join("; ") || "nothing changed",
-        changed: changed.length > 0,
+        words:
+          (changed.join("; ") || "nothing changed") +
+          (less.length ? `; less than in the book, to be quick: ${less.join("; ")}` : ""),
+        changed: apart,
         unlinked: [
           ...other.filter(([p, v]) => refusal(p, literal(p, v))).map(([p]) => p.name),
           ...(edits.length ? ["edited code"] : []),
@@ -951,7 +958,7 @@ _aside(${JSON.stringify(code)})`;
         event.preventDefault();
         for (let e = place; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
         place.focus({ preventScroll: true });
-        place.scrollIntoView();
+        (place.querySelector(":scope:not(.live-joined) > .live-new") || place).scrollIntoView();
       };
       return make("a", { href: `#${place.id}`, onclick: go }, words);
     }
@@ -1002,9 +1009,20 @@ _aside(${JSON.stringify(code)})`;
             `: ${failed[0].error} The other cells ran.`,
           );
         if (!said) document.body.dataset.live = "ran";
+        const without = unlinked.length ? [` (without ${unlinked.join(" and ")})`] : [],
+          copy = { href: link, class: "live-again", onclick: (e) => this.hand_on(e) };
+        const again = (...first) =>
+          here && !said && this.form
+            ? [...first, make("a", { ...copy }, "Copy a link to this run"), ...without]
+            : [];
         const figure = pieces.find((c) => c.place?.querySelector("[data-run-result]")),
+          edited = (c) => c.sent !== c.source,
+          first = pieces.findIndex(edited),
+          seen = pieces.filter((c) => c.place?.checkVisibility() && c.place.childNodes.length),
           shown =
-            figure || pieces.findLast((c) => c.sent !== c.source && c.place?.checkVisibility()),
+            figure ||
+            seen.findLast(edited) ||
+            seen.find((c) => first >= 0 && pieces.indexOf(c) > first), // what follows from an edit
           arrow = shown?.place.getBoundingClientRect().top < 0 ? "↑" : "↓",
           note =
             !said && changed && document.querySelector("article .live-built-number")
@@ -1013,7 +1031,7 @@ _aside(${JSON.stringify(code)})`;
         if (shown) {
           const words = `See the new ${figure ? "figure" : "output"} ${arrow}`,
             see = this.way(shown, words);
-          this.look.replaceChildren(this.way(shown, words), " ");
+          this.look.replaceChildren(this.way(shown, words), " ", ...again(), " ");
           see.id = this.see.id;
           this.see.replaceWith(see);
           this.see = see;
@@ -1022,17 +1040,7 @@ _aside(${JSON.stringify(code)})`;
           `${took}${said || words}.${note}`,
           "good",
           ...(said ? [] : this.differing(pieces)),
-          ...(here && !said && this.form
-            ? [
-                " ",
-                make(
-                  "a",
-                  { href: link, class: "live-again", onclick: (e) => this.hand_on(e) },
-                  "Copy a link to this run",
-                ),
-                unlinked.length ? ` (without ${unlinked.join(" and ")})` : "",
-              ]
-            : []),
+          ...again(" "),
         );
         this.state("done");
         this.idle();

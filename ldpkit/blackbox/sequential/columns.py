@@ -84,7 +84,7 @@ def read(reports: Iterable[Any], first: int = 0, named: bool = False, size: int 
     reader = _Reader(n, ("the text" if text else "the report") if named else None)
     at = alone(np.arange(n), np.full(n, ROOT))
     (reader.table if table else reader.read)(at, given)
-    return reader.finished(first, size)
+    return reader.finished(given, first, size)
 
 
 def _coded(values: list[Any]) -> Array:
@@ -109,6 +109,11 @@ def _places(sizes: Array) -> tuple[Array, Array, Array]:
     ends = np.cumsum(sizes)
     which = np.repeat(np.arange(sizes.size), sizes)
     return ends, which, np.arange(which.size) - (ends - sizes)[which]
+
+
+def _told(report: Any) -> str:
+    """Return the beginning of a report, for its reader."""
+    return repr(report.value if isinstance(report, Line) else report)[:_SHOWN]
 
 
 def _sizes(values: list[Any]) -> Array:
@@ -344,8 +349,8 @@ class _Reader:
     def _joined(self) -> Any:
         return map(np.concatenate, zip(*self._numbers, *self._derived))
 
-    def finished(self, first: int, size: int) -> Records:
-        """Return all records, with those that are derived from the numbers."""
+    def finished(self, given: Any, first: int, size: int) -> Records:
+        """Return all records, with those that are derived from the numbers of the given reports."""
         every, root = np.arange(self.reports), np.full(self.reports, ROOT)
         rows, paths, stars, types, values, words = self._joined()
         few = np.bincount(rows, minlength=self.reports) <= _FEW
@@ -375,7 +380,7 @@ class _Reader:
         whole = np.zeros(self.reports, U)
         for of, _, keys in self._categories:  # a sum, because it does not depend on their order
             sum_by_report(of, keys, whole)
-        self.category(every, self.part(root, "the whole"), whole, lambda i: "this very report")
+        self.category(every, self.part(root, "the whole"), whole, lambda i: _told(given[i]))
         categories = map(np.concatenate, zip(*self._categories))
         found = rows, paths, types, values, words, *categories, whole, self.names or {}, self.events
         return Records._make(found)

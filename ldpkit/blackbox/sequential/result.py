@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["TOGETHER", "WEIGHED", "leading", "result", "won"]
 
-WEIGHED = ", weighed together with everything else that can be seen"
+WEIGHED = ", weighed together with everything else that was counted"
 """Follows the words of the best single event if the bets on all events together won more."""
-TOGETHER = "everything that can be seen, weighed together"
+TOGETHER = "everything that was counted, weighed together"
 """The event in words if no single event separates the inputs."""
 AGREE = "answers of two starts agree, and those of a third one with other inputs differ"
 """The event in words, if the seed of a program decides."""

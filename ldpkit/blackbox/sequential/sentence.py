@@ -27,7 +27,8 @@ SPENT = 7.0
 """Nats that are lost before bets are on the right event: nine of ten planted leaks lose less."""
 TIME = "time of reports, "
 UNSEEN = (
-    f"three or more entries together, {TIME}encrypted or compressed content, what a"
+    "three or more entries together (also a value with the change of another since the last"
+    f" report), {TIME}encrypted or compressed content, what a"
     " generator of known state gives away, and inputs more than one report ago"
 )
 _DELAYS = 256  # delays that may be told

@@ -23,17 +23,16 @@ LARGEST = 1_000
 
 
 def _told(add: Any) -> Any:
-    last = 0.0
+    last, audit = 0.0, None  # later audits take a suspect away
 
     def call(self: progress.Progress, *given: Any, **named: Any) -> None:
-        nonlocal last
+        nonlocal last, audit
         add(self, *given, **named)
+        audit = audit or self
         if self is progress.running[0] and time.monotonic() - last > _SECONDS:
-            last = time.monotonic()
+            last, unit = time.monotonic(), self.unit if self is audit else "reports that test a cause"
             compiled.ask(
-                kind="say",
-                type="stream",
-                content={"name": "progress", "text": json.dumps([self.finished, self.total, self.unit])},
+                kind="say", type="stream", content={"name": "progress", "text": json.dumps([self.finished, self.total, unit])}
             )
 
     return call
@@ -82,7 +81,7 @@ def brief(found: Any) -> str:
     """Return the verdict for somebody who decides."""
     if found.violated:
         return (
-            f"The client tells more about its input than its claim of ε = {found.claim:g} allows. {found.reports:,} reports per input"
+            f"The client tells more about its input than its claim of ε = {found.claim:g} allows. About {found.reports:,} reports per input"
             f" show it, and this is wrong with probability at most {found.alpha:g}."
         )
     if found.status != "none found":
