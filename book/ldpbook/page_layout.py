@@ -289,6 +289,7 @@ def gallery(project: Project) -> str:
     items, board = figures.items(project.root), figures.board(project.root)
     key = " ".join(f'<span><i class="{name}"></i> {text}</span>' for name, text in SHADES.items())
     key += f" <span><b>a conclusion differs</b>: {_WHICH}</span>"
+    key += " <span>A statement about several figures counts at each of them, and once in a sum.</span>"
     parts = [f'<p class="gallery-key">{states.of_papers(project.root, figures.PAPERS).html}. {key}</p>']
     for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
         asked: set[str] = set()

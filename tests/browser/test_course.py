@@ -190,6 +190,12 @@ def test_filters_narrow_and_are_kept_in_the_address(page, board):
     assert status(page) == "No row fits all filters."
     page.get_by_role("button", name="Clear all filters").click()
     assert count(page) > found and "#" not in page.url
+    kind, verdict = page.locator("#board-type"), page.locator("#board-verdict")
+    first = kind.input_value()
+    verdict.select_option("no-published-value")  # which stands among all rows only
+    assert kind.input_value() == "all"
+    verdict.select_option("reproduced")
+    assert kind.input_value() == first
 
 
 def test_rows_are_sorted_by_z_and_each_can_be_linked(page, board):
@@ -206,6 +212,7 @@ def test_rows_are_sorted_by_z_and_each_can_be_linked(page, board):
     afresh(page, address)
     marked = page.locator(".board tr[aria-current=true]")
     assert marked.count() == 1 and marked.get_attribute("id") == name and marked.is_visible()
+    assert marked.evaluate("e => e === document.activeElement")
     afresh(page, address + "99999")
     assert status(page).startswith("There is no row ")
 

@@ -160,7 +160,9 @@ def test_a_page_runs_after_a_click_and_again_from_the_image_and_shows_the_books_
 
 def test_a_run_is_named_by_the_values_with_which_it_began_and_keeps_the_focus(page, site):
     page.goto(f"{site}/{PAGE}.html")
-    page.locator("[data-run-here]").press("Enter")
+    for key in ("Tab", "Tab", "Enter", "Tab"):  # the second link of the page leads to the button
+        page.keyboard.press(key)
+    page.locator("[data-run-here]:focus").press("Enter")
     page.wait_for_function(f"{STATE} === 'running'", timeout=200_000)
     focus = "document.activeElement.textContent"
     assert page.evaluate(focus) == "▶ Run all"  # the button that was pressed is gone
@@ -477,6 +479,14 @@ def test_an_own_client_is_judged_and_finds_nothing_of_the_reader(page, site):
     assert "which is called the e-value" in result.locator("dl").inner_text()
     assert "the report is" in result.locator("dl").inner_text()
     box, go = page.locator("[data-own-client]"), page.locator("[data-own-run]")
+    values = page.locator("[data-own-python] [name=values]")
+    kept = values.input_value()
+    values.fill("[0")
+    said = page.locator("[data-own-python] [role=status]")
+    assert "before this change" in said.inner_text() and "VIOLATION" in result.inner_text()
+    values.press("Enter")
+    assert "must be a list" in said.inner_text() and result.inner_text() == ""
+    values.fill(kept)
     box.fill(SPY)
     page.asked = []
     page.on("request", lambda request: page.asked.append(request.url))
