@@ -77,7 +77,7 @@
         continue;
       }
       const [y, bar, was, old] = [row[4], row[5], other[4], other[5]].map(number),
-        kind = !RUNS.includes(row[2]) ? exact : bar === null || old === null ? bare : barred,
+        kind = !RUNS.includes(row[2]) ? exact : !bar || !old ? bare : barred,
         room = (kind === barred ? bar + old : 0) + 1e-9 * max(abs(y), abs(was));
       kind[1]++;
       if (y !== was && !(abs(y - was) <= room)) kind[0]++;
@@ -269,10 +269,10 @@
       this.box = make(
         "div",
         { class: "tw-box" },
+        this.mine,
         this.whose,
         make("div", { class: "tw-top" }, this.legend, this.large),
         this.key,
-        this.mine,
         make("p", { class: "tw-up" }, `↑ ${this.spec.y}`),
         this.plot,
         make("p", { class: "tw-along" }, this.spec.x && `${this.spec.x} →`),
@@ -460,7 +460,7 @@
       if (last)
         this.whose.replaceChildren(
           make("strong", {}, "Your run and the book’s."),
-          ` Bold: your run ${last.count} (${last.label}). ${paler.length ? `Paler: your run ${paler.join(", ")}. ` : ""}Faint: the book.` +
+          ` Bold: your run ${last.count}. ${paler.length ? `Paler: your run ${paler.join(", ")}. ` : ""}Faint: the book.` +
             (this.spec.kind === "bars" ? " Bars stand side by side, the book’s on the left." : ""),
           make("span", { "data-run-moved": true }, ` ${moved(this.table, last.rows, this.along)}.`),
           this.outside(last.rows),
