@@ -98,7 +98,7 @@ def test_a_page_runs_after_a_click_and_again_from_the_image_and_shows_the_books_
     started(page, f"{site}/{PAGE}.html")
     assert not any(name in url for url in page.before for name in NAMES)
     assert ended(page) == "done", status(page)
-    assert "#run=" in page.get_by_text("Copy a link to this run").get_attribute("href")
+    assert "#run=" in page.locator("#live-status .live-again").get_attribute("href")
     equal(table(page), of_the_book())
     assert (
         "<function" not in page.locator("article").inner_text()
@@ -179,7 +179,7 @@ def test_a_run_is_named_by_the_values_with_which_it_began_and_keeps_the_focus(pa
     said, mine = status(page), page.locator(".tw-mine button")
     assert ": nothing changed. Same code and seeds as in the book, and equal tables." in said
     assert mine.all_inner_texts() == ["your run 1: nothing changed"]
-    assert "m=7" not in page.locator(".live-again").get_attribute("href")
+    assert "m=7" not in page.locator("#live-status .live-again").get_attribute("href")
     assert "edited code" not in said and page.inner_text("#live-wait") == ""
     assert "with these values" in page.evaluate(focus)
 
@@ -194,13 +194,13 @@ def test_a_run_is_named_by_the_values_with_which_it_began_and_keeps_the_focus(pa
     assert ": m = 7; code of cell" in said and "Same code" not in said
     assert re.search(r"[1-9]\d* of \d+ cells of tables differ from the book’s: ", said)
     assert said.endswith("Copy a link to this run (without edited code)")
-    assert "m=7" in page.locator(".live-again").get_attribute("href")
+    assert "m=7" in page.locator("#live-status .live-again").get_attribute("href")
     assert mine.last.inner_text().startswith("your run 2: m = 7; code of cell")
     assert "with these values" in page.evaluate(focus)
     page.locator("#live-see").press("Enter")
     figure = page.locator("[data-run-result]").first
     assert figure.evaluate("e => document.activeElement.contains(e)") and "m=7" in page.url
-    page.locator(".live-again").press("Enter")  # the run stays
+    page.locator("#live-status .live-again").press("Enter")  # the run stays
     page.get_by_text("The link to this run is").wait_for()
     assert "#run=" in page.url and figure.is_visible()
     assert page.errors == []
