@@ -518,6 +518,9 @@ def test_an_own_client_is_judged_and_finds_nothing_of_the_reader(page, site):
         go.click()
         assert ended(page, OWN) == "failed"
         assert words in page.locator("[data-own-python] [role=status]").inner_text()
+    box.fill("def client(value, rng):\n    return value\n")  # written for one input, given a list
+    go.click()
+    assert ended(page, OWN) == "done" and "Every report is the input itself" in result.inner_text()
     assert page.outside == []
 
 

@@ -108,7 +108,8 @@ def test_twins_of_a_page(page, name):
         text = "b => [...b.rows].map(r => [...r.cells].map(c => c.textContent))"
         shown = twin.locator("tbody").evaluate(text)
         assert [[value(cell) for cell in row] for row in shown] == [
-            [*map(six, row)] for row in table
+            [six(cell) for i, cell in enumerate(row) if any(each[i] != "" for each in table)]
+            for row in table
         ]
         twin.locator("details summary").click()
     for theme in ("light", "dark"):
