@@ -28,12 +28,15 @@
     sentence.after(element("em", "when-remark", words));
   }
   function conditions(verdicts = {}, values = []) {
-    const yours = ` true for the book's parameters (${values.join(", ")}), not for yours.`;
+    let named = ` (${values.join(", ")})`; // once, because there may be many
     for (const sentence of sentences) {
       const { when } = sentence.dataset,
         { holds, words } = built.get(sentence),
-        theirs = holds ? " true in the run of this site, not in yours." : words;
-      judge(sentence, when in verdicts ? !!verdicts[when] : holds, values.length ? yours : theirs);
+        theirs = holds ? " true in the run of this site, not in yours." : words,
+        still = when in verdicts ? !!verdicts[when] : holds,
+        yours = ` true for the book's parameters${named}, not for yours.`;
+      judge(sentence, still, values.length ? yours : theirs);
+      if (!still && values.length > 3) named = "";
     }
   }
   globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { conditions });

@@ -88,7 +88,10 @@
     const told = (count, words) => (count[1] ? [`${count[0]} of ${count[1]} ${words}`] : []);
     return [
       ...told(barred, "points moved further than both error bars reach"),
-      ...told(bare, "points without error bars of both runs have another value"),
+      ...told(
+        bare,
+        "points have another value, which may be noise (not both runs have error bars)",
+      ),
       ...told(exact, "exact values changed"),
       ...(shades[0] ? told(shades, `values of ${along} (the colours) changed`) : []),
       ...(added ? [`${added} points are new`] : []),

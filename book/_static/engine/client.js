@@ -9,10 +9,17 @@
     ).dataset;
   const SILENT = 60, // seconds without a word, after which the client is ended
     MOST = 20_000; // characters of what a client prints that are shown
-  const START = `def client(values, rng):
-    keep = 2.718281828459045 / (2.718281828459045 + 3)   # epsilon = 1, four values
-    lie = rng.integers(0, 4, len(values))                # a slip: it may be the truth
-    return [int(v) if rng.random() < keep else int(l) for v, l in zip(values, lie)]
+  const START = `import numpy as np
+
+def client(values, rng):
+    e = np.exp(1)  # epsilon = 1
+    keep = e / (e + 3)  # four values
+    n = len(values)
+    # a slip: the lie may be the truth
+    lie = rng.integers(0, 4, n)
+    true = rng.random(n) < keep
+    sent = np.where(true, values, lie)
+    return sent.tolist()
 `;
 
   const state = (word) => {
@@ -38,7 +45,7 @@
   const code = make("textarea", {
       name: "code",
       "data-own-client": true,
-      rows: 8,
+      rows: 12,
       wrap: "off",
       spellcheck: "false",
       autocapitalize: "off",
@@ -95,6 +102,7 @@
 
   let kernel, // of the audit in progress
     cancelled,
+    edited, // since the audit began
     fault; // what the client raised
   function cancel() {
     cancelled = true;
@@ -174,7 +182,7 @@
   }
   /* Whoever waits is led to what the audit came to; whoever edits meanwhile is not. */
   function lead() {
-    if (document.activeElement?.matches("textarea, input")) return;
+    if (edited) return;
     const place = /** @type {HTMLElement} */ (result.querySelector("p") ?? status);
     place.focus({ preventScroll: true });
     place.scrollIntoView();
@@ -197,7 +205,7 @@
   async function audit() {
     if (!stop.hidden) return; // one goes on
     const began = performance.now();
-    cancelled = false;
+    cancelled = edited = false;
     fault = "";
     result.replaceChildren(); // an earlier verdict is about other values
     try {
@@ -244,6 +252,7 @@
     audit();
   });
   host.addEventListener("input", () => {
+    edited = true;
     if (result.hasChildNodes())
       say("The verdict below is about the client and the values before this change.");
   });

@@ -351,7 +351,7 @@
           make(
             "div",
             { class: "ex-control ex-code" },
-            make("label", { for: "own-code" }, "Your client"),
+            make("label", { for: "own-code" }, "Your client in JavaScript"),
             code,
             make(
               "small",

@@ -518,6 +518,7 @@ _aside(${JSON.stringify(code)})`;
       const good = await this.follow(kernel, ASIDE(this.sent)),
         said = this.checks ? ["✓ right", "✗ not yet"] : ["✓ ran", "✗ stopped"];
       this.set_state(good ? "ran" : "failed", good ? said[0] : said[1]);
+      if (good && this.checks) this.outputs.say("Right: all checks hold.");
       return good;
     }
   }
@@ -762,8 +763,20 @@ _aside(${JSON.stringify(code)})`;
       return [kept, lost];
     }
     undo() {
-      for (const c of this.pieces) if (c.code !== c.source) c.set(c.source);
+      const mine = this.pieces.filter((c) => c.code !== c.source).map((c) => [c, c.code]);
+      for (const [c] of mine) {
+        c.set(c.source);
+        c.set_state("", "");
+      }
       this.ready("All cells are the book’s again. ");
+      this.status.append(
+        " ",
+        button("Bring my edits back", () => {
+          for (const [c, code] of mine) c.set(code);
+          this.ready();
+          this.all.focus(); // this button goes
+        }),
+      );
     }
     /* How long a run takes: known for the values with which it was measured, longer where a number or a list grew, and what a comment
        warns of. */

@@ -16,7 +16,7 @@ from .events import Entry, Event
 from .sentence import one_in, unseen, weak
 from .table import ABSENT, DIFFER, XOR
 from .wealth import DELTAS
-from .words import counted, leader, spoken
+from .words import ALMOST, counted, leader, spoken
 
 if TYPE_CHECKING:
     from .loop import Run
@@ -29,8 +29,6 @@ TOGETHER = "everything that was counted, weighed together"
 """The event in words if no single event separates the inputs."""
 AGREE = "answers of two starts agree, and those of a third one with other inputs differ"
 """The event in words, if the seed of a program decides."""
-ALMOST = 0.6
-"""A single event is named instead of all that was weighed, if its logarithm is so large a part."""
 _LATE = "one report late: "
 _NAMED = 12  # inputs that a verdict names one by one
 

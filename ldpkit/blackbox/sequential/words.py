@@ -8,10 +8,14 @@ import numpy as np
 from .bettor import EVENTS, Bettor
 from .columns import read
 from .events import Entry
+from .experts import gains
 from .table import ABSENT, BIT, DIFFER, EDGE, FIELDS, PAIR, PATH, VALUE, XOR
 
-__all__ = ["leader", "spoken"]
+__all__ = ["ALMOST", "leader", "spoken"]
 
+ALMOST = 0.6
+"""A single event is named instead of a relation, or of all that was weighed, if what it promises or
+its logarithm is so large a part of theirs."""
 CLEARLY = 3.0
 """An event is named if its rates with two inputs differ by so many standard errors."""
 
@@ -27,8 +31,27 @@ def leader(bettor: Bettor) -> tuple[int, int] | None:
             rate = (tp + fp) / (first + second)
             error = math.sqrt(max(rate * (1 - rate), 1e-12) * (1 / first + 1 / second))
             if tp / first - fp / second > CLEARLY * error:
-                return int(rows[0]), kind
+                return _plainer(bettor, int(rows[0]), kind)
     return None
+
+
+def _plainer(bettor: Bettor, row: int, kind: int) -> tuple[int, int]:
+    """Return the best event on one value or one place, if it promises nearly as much."""
+    if kind == VALUE:
+        return row, kind
+    table, wealth = bettor.table, bettor.wealth
+    counts = table.part("counts") + table.part("now")
+    claims, lines = wealth.claims, wealth.lines
+    yes, no = gains(
+        table.part("parents"), counts, table.totals.sum(axis=0),
+        claims.grown[lines], claims.delta[lines], claims.ordered,
+    )  # fmt: skip
+    both, kinds = np.maximum(yes, no), table.part("kinds")
+    plain = np.select([kinds == VALUE, kinds < DIFFER], [both, ALMOST * both], -1.0)
+    s = int(plain.argmax())
+    if both[s] < ALMOST * both[row]:
+        return row, kind
+    return s, int(kinds[s]) + ABSENT * bool(no[s] > yes[s])
 
 
 def counted(bettor: Bettor, row: int, kind: int) -> tuple[list[int], int]:
