@@ -37,7 +37,7 @@ def leader(bettor: Bettor) -> tuple[int, int] | None:
 
 def _plainer(bettor: Bettor, row: int, kind: int) -> tuple[int, int]:
     """Return the best event on one value or one place, if it promises nearly as much."""
-    if kind == VALUE:
+    if kind % ABSENT in (PATH, VALUE):
         return row, kind
     table, wealth = bettor.table, bettor.wealth
     counts = table.part("counts") + table.part("now")
