@@ -38,7 +38,7 @@ def round_leaks(mechanism, budgets, squads, ownership):
     """Return what the first squad leaks against its imitators in each round of CPP-UE, without noise, for given budgets of the value."""
     means, leaks, bucket = None, [], mechanism.place(squads[:1])[0][0]
     for budget in budgets:
-        spent, rate = replace(mechanism, epsilon=2 * mechanism.rounds * budget), mechanism.key_rate(means)
+        spent, rate = replace(mechanism, epsilon=2 * budget, rounds=1), mechanism.key_rate(means)
         seen = []
         for value in (*squads, mechanism.started(means)[0, bucket]):  # the imitators hold the mean of the bucket
             after = [
