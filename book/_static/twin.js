@@ -997,7 +997,7 @@
           ]),
         ),
       ];
-      const told = head.map((h, i) => Boolean(h) && rows.some((row) => (row[i] ?? "") !== "")), // one panel has no name, and what is exact no error
+      const told = head.map((_, i) => rows.some((row) => (row[i] ?? "") !== "")), // one panel has no name, and what is exact no error
         line = (cells) => `<tr>${cells.filter((_, i) => told[i]).join("")}</tr>`;
       place.innerHTML = `<table><thead>${line(head.map((h) => `<th scope="col">${escaped(h ?? "")}</th>`))}</thead><tbody>${rows.map((row) => line(row.map(cell))).join("")}</tbody></table>`;
       this.details.append(place);

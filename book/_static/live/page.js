@@ -518,7 +518,8 @@ _aside(${JSON.stringify(code)})`;
       const good = await this.follow(kernel, ASIDE(this.sent)),
         said = this.checks ? ["✓ right", "✗ not yet"] : ["✓ ran", "✗ stopped"];
       this.set_state(good ? "ran" : "failed", good ? said[0] : said[1]);
-      if (good && this.checks) this.outputs.say("Right: all checks hold.");
+      if (good && this.checks)
+        this.place.append(make("p", { role: "status" }, "Right: all checks hold."));
       return good;
     }
   }
