@@ -1020,7 +1020,7 @@ _aside(${JSON.stringify(code)})`;
           return this.stopped(
             failed[0],
             `${failed.length} of ${pieces.length} cells failed: ${named(failed)}. The first is `,
-            `: ${failed[0].error} The other cells ran.`,
+            `: ${failed[0].error.replace(/\.?$/, ".")}${failed.length < pieces.length ? " The other cells ran." : ""}`,
           );
         if (!said) document.body.dataset.live = "ran";
         const without = unlinked.length ? [` (without ${unlinked.join(" and ")})`] : [],
