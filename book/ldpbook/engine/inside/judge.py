@@ -112,7 +112,7 @@ def parts(found: Any) -> tuple[str, dict[str, str]]:
     if counts and not found.violated and counts["tp"] / counts["first"] > allowed:
         shown += " That is more than the claim allows, but this event was chosen among many, so that chance can do it. More reports decide."
     needed, won = 1 / found.alpha, found.e_value
-    bets = "" if won is None else (
+    bets = "" if won is None or not found.violated else (
         f"Bets against the claim have turned 1 into {stats.down(won, 2)}, which is called the e-value. If the claim is true, they reach"
         f" {needed:g} in at most one of {needed:g} audits."
     )  # fmt: skip
