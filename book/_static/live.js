@@ -96,10 +96,11 @@
   else if (parameters) parameters.before(line);
   else (document.querySelector(".page-needs") || title).after(line);
   title.closest("section").dataset.runState = "idle";
+  if (!engine || file) return;
   const skip = document.querySelector("#pst-skip-link"),
     run = /** @type {Element} */ (skip.cloneNode(true));
   run.id = "skip-to-run";
   Object.assign(run.querySelector("a"), { href: "#engine-offer", textContent: "Skip to run" });
   skip.after(run);
-  if (engine && !file && /^#run=/.test(location.hash)) begin(false); // it fills the form, and waits
+  if (/^#run=/.test(location.hash)) begin(false); // it fills the form, and waits
 })();

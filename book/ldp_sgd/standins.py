@@ -201,7 +201,7 @@ def summary(table, by):
 
 
 def measured(cells, top, *, x="epsilon", label="budget of a report ε₀", panel="", series="", claim=None, **look):
-    """Draw the measurements of the cells of `summary`, and the budget in column `claim`; the axis ends just above `top`."""
+    """Draw the measurements of the cells of `summary`, and the budget in column `claim`; the axis ends a third above `top`."""
     claim = {} if claim is None else {"budget ε₀": claim}
     table = plots.tidy(cells, panel=panel, series=series, x=x, claim=claim)
     return plots.figure(table, x=label, y="measured ε", ylim=(0, 1.35 * top), z=True, **look)

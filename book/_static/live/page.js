@@ -903,7 +903,7 @@ _aside(${JSON.stringify(code)})`;
       this.told = {
         words:
           (changed.join("; ") || "nothing changed") +
-          (less.length ? `; less than in the book, to be quick: ${less.join("; ")}` : ""),
+          (less.length ? `; unlike the book, to be quick: ${less.join("; ")}` : ""),
         changed: apart,
         unlinked: [
           ...other.filter(([p, v]) => refusal(p, literal(p, v))).map(([p]) => p.name),
@@ -1027,7 +1027,7 @@ _aside(${JSON.stringify(code)})`;
           copy = { href: link, class: "live-again", onclick: (e) => this.hand_on(e) };
         const again = (...first) =>
           here && !said && this.form
-            ? [...first, make("a", { ...copy }, "Copy a link to this run"), ...without]
+            ? [...first, make("a", copy, "Copy a link to this run"), ...without]
             : [];
         const figure = pieces.find((c) => c.place?.querySelector("[data-run-result]")),
           edited = (c) => c.sent !== c.source,

@@ -111,11 +111,10 @@ def parts(found: Any) -> tuple[str, dict[str, str]]:
     allowed = counts and math.exp(found.claim) * counts["fp"] / counts["second"] + found.delta
     if counts and not found.violated and counts["tp"] / counts["first"] > allowed:
         shown += " That is more than the claim allows, but this event was chosen among many, so that chance can do it. More reports decide."
-    needed, won = 1 / found.alpha, found.e_value
-    bets = "" if won is None or not found.violated else (
-        f"Bets against the claim have turned 1 into {stats.down(won, 2)}, which is called the e-value. If the claim is true, they reach"
-        f" {needed:g} in at most one of {needed:g} audits."
-    )  # fmt: skip
+    bets = found.violated and (
+        f"Bets against the claim have turned 1 into {stats.down(found.e_value, 2)}, which is called the e-value. If the claim is true,"
+        f" they reach {1 / found.alpha:g} with probability at most {found.alpha:g}."
+    )
     told = {
         "In one sentence": brief(found),
         "Bound": proven,
