@@ -11,7 +11,7 @@
     PREFIX = "#board:";
   const HOWS = {
     "real reports": "●",
-    "drawn from the law": "■",
+    "sampled from exact rates": "■",
     "closed form": "▲",
     "stored run": "◆",
     timing: "✕",
@@ -39,7 +39,6 @@
     "differs-explained": "differs, explained",
     "other-data": "on other data",
     "no-published-value": "not printed",
-    "drawn from the law": "counts drawn from exact rates",
   };
   const COUNTED = [
     "reproduced",

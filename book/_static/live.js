@@ -44,6 +44,15 @@
   /* ---- a page that runs itself ---- */
   const title = document.querySelector("article h1"),
     element = (name, given) => Object.assign(document.createElement(name), given);
+  /* A link for the keyboard, behind the theme's own. */
+  function skip(href, textContent) {
+    const first = document.querySelector("#pst-skip-link"),
+      more = /** @type {Element} */ (first.cloneNode(true));
+    more.id = "skip-to-run";
+    Object.assign(more.querySelector("a"), { href, textContent });
+    first.after(more);
+  }
+  if (!page && engine) skip("#own-python", "Skip to your client in Python");
   if (!page || !title || !(engine || engineLacks)) return;
   const [size, seconds] = (engine || "").split(" "),
     file = location.protocol === "file:",
@@ -97,10 +106,6 @@
   else (document.querySelector(".page-needs") || title).after(line);
   title.closest("section").dataset.runState = "idle";
   if (!engine || file) return;
-  const skip = document.querySelector("#pst-skip-link"),
-    run = /** @type {Element} */ (skip.cloneNode(true));
-  run.id = "skip-to-run";
-  Object.assign(run.querySelector("a"), { href: "#engine-offer", textContent: "Skip to run" });
-  skip.after(run);
+  skip("#engine-offer", "Skip to run");
   if (/^#run=/.test(location.hash)) begin(false); // it fills the form, and waits
 })();

@@ -85,17 +85,16 @@
       shades[1]++;
       if (along && !(abs(shade - before) <= 1e-9 * max(abs(shade), abs(before)))) shades[0]++;
     }
-    const told = (count, words) => (count[1] ? [`${count[0]} of ${count[1]} ${words}`] : []);
-    return [
-      ...told(barred, "points moved further than both error bars reach"),
-      ...told(
-        bare,
-        "points have another value, which may be noise (not both runs have error bars)",
-      ),
-      ...told(exact, "exact values changed"),
-      ...(shades[0] ? told(shades, `values of ${along} (the colours) changed`) : []),
-      ...(added ? [`${added} points are new`] : []),
-    ].join(", ");
+    const told = ([many, all], what, did) =>
+      all ? [`of ${all} ${what} in both runs, ${many} ${did}`] : [];
+    const words = [
+      ...told(barred, "points", "moved further than both error bars reach"),
+      ...told(bare, "points", "changed, which may be noise (not both runs have error bars)"),
+      ...told(exact, "exact values", "changed"),
+      ...(shades[0] ? told(shades, `values of ${along} (the colours)`, "changed") : []),
+      ...(added ? [`${added} points stand where the book has none`] : []),
+    ].join("; ");
+    return words.charAt(0).toUpperCase() + words.slice(1);
   }
 
   /* ---- colours: the book's palette by place; an ordered one from the theme's legible part of viridis ---- */
@@ -370,7 +369,8 @@
     words(source, run) {
       if (run) return `your run ${run.count}${source === "exact" ? ", exact" : ""}`;
       const both = RUNS.every((s) => this.panels.some((p) => p.sources.has(s)));
-      const here = this.runs.length ? "the book" : "this run";
+      const here =
+        this.runs.length || document.getElementById("live-bar") ? "the book" : "this run";
       return (
         {
           paper: "paper",
@@ -396,6 +396,10 @@
               "aria-pressed": String(this.only === name),
             }),
             tint = this.colour(name);
+          if (this.visible.length && !this.rows.some((r) => r.run && r.series === name)) {
+            one.classList.add("tw-absent");
+            one.title = "not in your run";
+          }
           const bare = !this.marked(name, ...RUNS),
             line = bare && !this.along && !this.marked(name, "paper", "released code");
           one.innerHTML = this.swatch(
@@ -978,7 +982,7 @@
 
     /* ---- the table, the dialog, the reader's own runs ---- */
     tabulate() {
-      const head = ["panel", "series", "source", this.spec.x, this.spec.y, "error", this.along],
+      const head = ["series", "source", this.spec.x, this.spec.y, "error", this.along],
         short = (v) => (v % 1 ? +Number(v).toPrecision(6) : (v ?? "")), // the file has all digits
         cell = (v) => `<td>${escaped(`${short(v)}`)}</td>`;
       const place = make("div", {
@@ -997,9 +1001,18 @@
           ]),
         ),
       ];
-      const told = head.map((_, i) => rows.some((row) => (row[i] ?? "") !== "")), // one panel has no name, and what is exact no error
+      const told = head.map((_, i) => rows.some((row) => (row[i + 1] ?? "") !== "")), // what is exact has no error
         line = (cells) => `<tr>${cells.filter((_, i) => told[i]).join("")}</tr>`;
-      place.innerHTML = `<table><thead>${line(head.map((h) => `<th scope="col">${escaped(h ?? "")}</th>`))}</thead><tbody>${rows.map((row) => line(row.map(cell))).join("")}</tbody></table>`;
+      const part = (panel) => {
+        const named = `<tr><th scope="rowgroup" colspan="${told.filter(Boolean).length}"><span>${escaped(panel ?? "")}</span></th></tr>`,
+          mine = rows.filter((row) => row[0] === panel);
+        return `<tbody>${panel ? named : ""}${mine.map(([, ...row]) => line(head.map((_, i) => cell(row[i])))).join("")}</tbody>`;
+      };
+      place.innerHTML = `<table><thead>${line(head.map((h) => `<th scope="col">${escaped(h ?? "")}</th>`))}</thead>${unique(
+        rows.map(([panel]) => panel),
+      )
+        .map(part)
+        .join("")}</table>`;
       this.details.append(place);
     }
     enlarge() {

@@ -48,7 +48,7 @@ def _closed(board, name, rows, ownership, share):
 
 def check_fig6(six_a, six_b, common, *, record, second, keys_grr, real, seed):
     """Compare Figure 6 with the points that were read off it, and real reports with their exact distribution."""
-    board, comparable = paper_values.Scoreboard("kv_auditor/fig6", how="drawn from the law"), asked(**common)
+    board, comparable = paper_values.Scoreboard("kv_auditor/fig6", how="sampled from exact rates"), asked(**common)
     seen = f"Fitted to this figure: PCKV spends {common['share']:g} of the budget, {record} symbols make a record"
     fitted = {"HKV b=4": f"{seen}.", "VKV b=4/8/16 (overlapping)": f"{seen}, and VKV looks at the first and at an unrelated one."}
     a = compare(board, summary(six_a), "fig6a", comparable and (record, second) == (3, 2), settings=fitted)
@@ -71,7 +71,7 @@ def check_fig6(six_a, six_b, common, *, record, second, keys_grr, real, seed):
 
 def check_table1(one, common, *, eta, keys):
     """Compare Table 1 with the paper's numbers, and its first column without sampling noise with the closed form."""
-    board = paper_values.Scoreboard("kv_auditor/table1", how="drawn from the law")
+    board = paper_values.Scoreboard("kv_auditor/table1", how="sampled from exact rates")
     notes = {("N_key=4", 3.2): "A misprint of 1.1336: see the errata, KV-Auditor 1."}
     halved = f"Fitted: PCKV spends {common['share']:g} of the budget"
     fitted = {f"N_key={k}": halved + ("" if k == 4 else ", and its rate 1/l is divided in integers") + "." for k in keys}
@@ -84,7 +84,7 @@ def check_table1(one, common, *, eta, keys):
 def check_fig7(key, hkv, vkv, ldp, grr, common, *, ownership_four, real, seed):
     """Compare Figure 7 with the points that were read off it, and real reports with their exact distribution."""
     board, comparable = (
-        paper_values.Scoreboard("kv_auditor/fig7", how="drawn from the law"),
+        paper_values.Scoreboard("kv_auditor/fig7", how="sampled from exact rates"),
         asked(**common, ownership_four=ownership_four),
     )
     notes = {("HKV b=4", 0.8): "Plotted about 14 % low, the neighbours agree: see the errata, KV-Auditor 8."}
@@ -103,7 +103,7 @@ def check_fig7(key, hkv, vkv, ldp, grr, common, *, ownership_four, real, seed):
 
 def check_table2(two, exact, common, *, buckets, scaling):
     """Compare Table 2 with the paper's numbers, and its first round with zero, which a correct subtraction yields."""
-    board = paper_values.Scoreboard("kv_auditor/table2", how="drawn from the law")
+    board = paper_values.Scoreboard("kv_auditor/table2", how="sampled from exact rates")
     cell = compare(board, two, "table2", asked(**common, buckets=buckets) and scaling == "released")
     for row in exact[exact["series"] == "c=1"].itertuples():  # both groups start from the same means
         board.add("exact scaling, without noise, c=1", row.epsilon, row.limit, ROUNDING, exact=0.0, how="closed form")
@@ -112,7 +112,7 @@ def check_table2(two, exact, common, *, buckets, scaling):
 
 def check_table3(three, other, common, *, buckets, squads):
     """Compare Table 3 with the paper's numbers, and the first round of the second squad with zero."""
-    board = paper_values.Scoreboard("kv_auditor/table3", how="drawn from the law")
+    board = paper_values.Scoreboard("kv_auditor/table3", how="sampled from exact rates")
     cell = compare(board, three, "table3", asked(**common, buckets=buckets) and squads == SQUADS)
     if buckets == PAPER["buckets"] and squads == SQUADS:  # in round one the imitators hold the same values as the second squad
         for row in other[other["series"] == "c=1"].itertuples():
@@ -122,7 +122,7 @@ def check_table3(three, other, common, *, buckets, squads):
 
 def check_table4(four, common):
     """Compare the values of Table 4 without sampling noise with the paper's statements about them."""
-    board, rounds = paper_values.Scoreboard("kv_auditor/table4", how="drawn from the law"), common["rounds"]
+    board, rounds = paper_values.Scoreboard("kv_auditor/table4", how="sampled from exact rates"), common["rounds"]
     cell = compare(board, four, "table4")
     grows, held = (
         paper_values.lookup("kv_auditor", "table4", f"claim: {claim}")
@@ -157,7 +157,7 @@ def check_fig8(the, oue, *, d_the, d_oue, comparable):
 
     The means are compared because without noise no event can show more than all outputs.
     """
-    board = paper_values.Scoreboard("kv_auditor/fig8", how="drawn from the law")
+    board = paper_values.Scoreboard("kv_auditor/fig8", how="sampled from exact rates")
     cell = {"a": compare(board, summary(the), "fig8a"), "b": compare(board, summary(oue), "fig8b")}
     for panel, name in (("a", f"THE d={d_the}"), ("b", f"OUE d={d_oue}")):
         found = cell[panel]

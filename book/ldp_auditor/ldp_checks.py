@@ -221,7 +221,7 @@ def check_fig8(cell, table, live, stored, *, epsilon, trials):
             max(blind),
             published=stated,
             relation="<=",
-            how="drawn from the law",
+            how="sampled from exact rates",
             kind="claim in words",
             note="The paper: nothing found from 1 on, which holds. In expectation nothing is found from 0.75 on; with OUE and "
             "k = 25 by one standard deviation only, so that single runs may cross the line.",

@@ -192,7 +192,7 @@ def check_table3(shown, *, delta, trials, measurements):
             row["measured here"],
             row["its sd"],
             exact=row["its expectation"],
-            how="drawn from the law",
+            how="sampled from exact rates",
             kind="printed number" if same else None,
             published=row["measured, paper"] if same else None,
             published_error=0.005,

@@ -299,7 +299,7 @@ def _table(rows: pd.DataFrame, marked: bool) -> str:
         value = f" (furthest {float(r.found):.4g}{there})" if r.found != "" else ""
         said = f"{test}: {r.cells}" if r.relation else "–"
         lines.append((place, r.claim, said, f"**{word}**{r.verdict[len(word) :]}{value}"))
-    return figures.listed((3, 9, 8, 6), ("place", "the paper says", "the test", "verdict"), lines, ":class: claims")
+    return figures.listed((3, 9, 8, 6), ("place", "the paper says", "the test", "verdict"), lines)
 
 
 def page(root: Path) -> str:

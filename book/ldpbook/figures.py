@@ -52,9 +52,9 @@ def short(item: str) -> str:
     return item.rpartition("/")[2].replace("fig", "Figure ").replace("table", "Table ")
 
 
-def listed(widths: Sequence[int], header: Sequence[str], rows: Iterable[Sequence[object]], *options: str) -> str:
-    """Return a table in MyST, with relative column widths and further options."""
-    lines = ["```{list-table}", ":header-rows: 1", f":widths: {' '.join(map(str, widths))}", *options, ""]
+def listed(widths: Sequence[int], header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table in MyST, with relative column widths."""
+    lines = ["```{list-table}", ":header-rows: 1", f":widths: {' '.join(map(str, widths))}", ""]
     for row in [header, *rows]:
         lines += [f"{'  - ' if i else '* - '}{cell}" for i, cell in enumerate(row)]
     return "\n".join([*lines, "```"])

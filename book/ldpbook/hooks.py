@@ -59,6 +59,7 @@ _LOADED = {
     "data-game=": ("game.js",),
     "data-board": ("board.css", "board.data.js", "board.js"),
     'class="(answer docutils|evidence|gallery|gallery papers|drawn)"': ("reading.css", "reading.js"),
+    "<table": ("tables.js",),
     "data-explorer=": ("explore.css",),
     "data-own-python": ("engine/parts.js", "live/worker.js", "engine/client.js"),
 }
@@ -111,7 +112,7 @@ def trust(project: execute.Project) -> str:
         f"{len(rows)} exact distributions and rates, {rows['page'].nunique()} pages. Noticed by {said}. One row was made after the other, the last on {made['date']},"
         f" in {rows['seconds'].astype(float).sum() / 60:.0f} minutes of a shared machine; `{made['command']}` makes all of them again:"
         f" {{download}}`mutants.csv </{MUTANTS}>`.\n\n````{{dropdown}} **All of them**\n"
-        f"{figures.listed((8, 4, 4, 8, 3, 3), head, lines, ':class: claims')}\n````"
+        f"{figures.listed((8, 4, 4, 8, 3, 3), head, lines)}\n````"
     )
 
 

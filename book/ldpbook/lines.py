@@ -56,7 +56,7 @@ def page(project: Project, paper: str) -> str:
     said = ", ".join(f"{n} {state}" for state, n in rows["state"].value_counts().items())
     head = f"{len(rows)} lines: {said}. The names of all tests: {{download}}`{paper}.csv </data/papers/{paper}.csv>`."
     lines = [_line(row) for _, row in rows.iterrows()]
-    return f"{head}\n\n{figures.listed((3, 8, 8, 6), ('number', 'what it says', 'where', 'state'), lines, ':class: claims')}"
+    return f"{head}\n\n{figures.listed((3, 8, 8, 6), ('number', 'what it says', 'where', 'state'), lines)}"
 
 
 def summary(project: Project) -> str:

@@ -54,7 +54,7 @@ SAID = {word: word for word in VERDICTS} | {
 """Words that a page shows for each verdict."""
 RELATIONS = ("=", "<=", ">=")
 HOW = (
-    "real reports", "drawn from the law", "closed form", "stored run", "timing", "released code",
+    "real reports", "sampled from exact rates", "closed form", "stored run", "timing", "released code",
 )  # fmt: skip
 """How a number was made; ``"released code"`` means that the comparison is with that code and not with a paper."""
 KINDS = (

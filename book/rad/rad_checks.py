@@ -235,7 +235,7 @@ def shown_fig4(table, epsilon):
 def check_fig5(table, *, sizes, epsilon, real, alpha, faithful, seed):
     """Compare Figures 5 and 6 with exact values, with further audits of real reports, and with the limit in the text."""
     boards = {
-        item: paper_values.Scoreboard(f"rad/{item}", how="real reports" if faithful else "drawn from the law")
+        item: paper_values.Scoreboard(f"rad/{item}", how="real reports" if faithful else "sampled from exact rates")
         for item in ("fig5", "fig6")
     }
     for (name, m, e), rows in table.groupby(["protocol", "m", "epsilon"], sort=False):

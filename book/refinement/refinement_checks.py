@@ -40,7 +40,7 @@ def check_fig1(table, made, paper, *, same, runs, real_runs):
         if seen:
             own, noise = r["mse_sd"] / runs**0.5, 5 * r["mse_sd"] / 10
             for name, column, error, drawn in (
-                ("error", "mse", own, {"published_error": noise, "how": "drawn from the law"}),
+                ("error", "mse", own, {"published_error": noise, "how": "sampled from exact rates"}),
                 ("closed form of the rate", "law_asr", 0.0, {"published_error": 4e-7}),
                 (
                     "closed form of the error",

@@ -93,7 +93,13 @@ def test_a_page_turns_red_with_a_broken_law_and_is_green_without():
 
 
 def test_what_no_law_has_made_is_no_witness():
-    row = {"how": "drawn from the law", "published": None, "verdict": "differs", "x": 1, "kind": ""}
+    row = {
+        "how": "sampled from exact rates",
+        "published": None,
+        "verdict": "differs",
+        "x": 1,
+        "kind": "",
+    }
     one = LISTED["ldpkit.guess_success:count_wins"]
     line = mutants.judged(one, {"problem": None, "rows": [row]}, 0.0)
     assert line["red"] == 1 and "witness" not in line

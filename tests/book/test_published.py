@@ -103,7 +103,7 @@ def test_every_case_has_its_verdict():
 
 
 def test_the_scoreboard_records_what_it_is_given_and_the_half_width_that_judged():
-    board = Scoreboard("ldp_auditor/fig2", how="drawn from the law")
+    board = Scoreboard("ldp_auditor/fig2", how="sampled from exact rates")
     assert list(board.table().columns) == COLUMNS and board.table().empty
     board.add("GRR", 2, 2.4, 0.1, published=2.5, published_error=0.05, exact=2.45, setting="k = 3.")
     board.add("BLH", 4, 2.0, 0.1, published=4.0, note="rounding", how="real reports")
@@ -267,7 +267,7 @@ def test_cells_are_recorded_under_the_names_of_their_columns_and_say_how_they_we
     board = paper_values.Scoreboard("ldp_auditor/fig2")
     board.add_cells(CELLS.assign(faithful=[True, False, True], se=0.1), x="k")
     found = board.table()
-    assert list(found["how"]) == ["real reports", "drawn from the law", "real reports"]
+    assert list(found["how"]) == ["real reports", "sampled from exact rates", "real reports"]
     assert found["exact"].isna().tolist() == [False, False, True]  # without a law, too
     with pytest.raises(ValueError, match="how"):
         board.add_cells(CELLS, x="k")
@@ -326,7 +326,7 @@ def test_one_rare_event_is_judged_by_its_probability_and_not_by_standard_errors(
     for errors, wanted in ((1, "no-published-value"), (50, "differs")):
         table = pd.DataFrame([run] * 5).assign(fp=[0] * 4 + [errors])
         table = table.assign(epsilon_emp=[12.02] * 4 + [11.7])
-        board = paper_values.Scoreboard("ldp_auditor/fig6", how="drawn from the law")
+        board = paper_values.Scoreboard("ldp_auditor/fig6", how="sampled from exact rates")
         cell = plots.summary(table)
         assert (cell["mean"] - cell["exact"]).abs().item() > 8 * cell["se"].item()
         board.add_cells(cell)

@@ -483,7 +483,7 @@ def test_a_scratch_cell_and_a_solution_of_an_exercise_run_and_neither_changes_th
 
 def test_the_address_sets_parameters_runs_nothing_and_survives_a_reload(ready, live):
     ready.goto(f"{live.base}/static/{PAGE}.html?k=25&trials=2e3#fig-ldp-auditor-1")
-    assert "The address of this page sets k = 25, trials = 2000." in status(ready, "Ready")
+    assert "This address sets k = 25, trials = 2000" in status(ready, "Ready")
     assert ready.get_by_label("k", exact=True).input_value() == "25"
     assert "trials = 2000  #" in parameters_cell(ready)
     assert ready.locator(".live-new").count() == 0  # nothing ran

@@ -231,17 +231,41 @@ def test_a_table_of_numbers_shows_all_its_columns(page, site, name):
     assert hidden == []
 
 
-def test_a_claim_is_a_card_on_a_phone(page, site):
-    """What is said, how it is tested and the verdict stand below each other, and nothing scrolls sideways."""
+@pytest.mark.parametrize(
+    ("name", "many"),
+    [("claims", 200), ("kv_auditor/tables", 5), ("scoreboard", 500), ("notation", 30), ("faq", 5)],
+)
+def test_a_row_of_sentences_is_a_card_on_a_phone(page, site, name, many):
+    """What is said, how it is tested and the verdict stand below each other, what is short names its column, and nothing scrolls."""
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{site}/book/claims.html", wait_until="networkidle")
+    page.goto(f"{site}/book/{name}.html", wait_until="networkidle")
     page.evaluate("document.querySelectorAll('article details').forEach(fold => fold.open = true)")
     cells = page.evaluate(
-        """() => [...document.querySelectorAll('article table.claims tbody tr')].map(row =>
+        """() => [...document.querySelectorAll('article table.cards tbody tr')].map(row =>
             [...row.cells].map(cell => { const box = cell.getBoundingClientRect(); return [box.left, box.top, box.right]; }))"""
     )
-    assert len(cells) > 200
+    assert len(cells) > many
     for row in cells:
         tops = [top for _, top, _ in row]
         assert tops == sorted(tops) and tops[0] < tops[-1]
         assert max(right for *_, right in row) <= 390
+
+
+@pytest.mark.parametrize(
+    ("name", "box"),
+    [
+        ("kv_auditor/tables", ".cell_output .output:has(table:not(.cards))"),
+        ("ldp_auditor/fig6", ".tw-table > div"),
+    ],
+)
+def test_the_first_column_stays_on_a_phone(page, site, name, box):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{site}/book/{name}.html", wait_until="networkidle")
+    page.evaluate("document.querySelectorAll('article details').forEach(fold => fold.open = true)")
+    page.wait_for_selector(".tw-table table")
+    moved = page.eval_on_selector_all(
+        box,
+        """all => all.filter(box => (box.scrollLeft = 150) && box.scrollLeft > 100).map(box =>
+            [...box.querySelectorAll("td:first-child")].map(cell => Math.abs(cell.getBoundingClientRect().left - box.getBoundingClientRect().left)))""",
+    )
+    assert moved and max(map(max, moved)) <= 2

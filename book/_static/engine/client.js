@@ -187,8 +187,9 @@ def client(values, rng):
     place.focus({ preventScroll: true });
     place.scrollIntoView();
   }
-  const say = (words, share = bar.value) => {
+  const say = (words, share = bar.value, tone = "") => {
     status.textContent = words;
+    status.dataset.tone = tone;
     bar.value = share;
   };
   function show(kind, content) {
@@ -228,7 +229,7 @@ def client(values, rng):
       say(`Audited in ${((performance.now() - began) / 1000).toFixed(0)} s.`);
       state("done");
     } catch (error) {
-      say(error.message);
+      say(error.message, bar.value, cancelled ? "" : "bad");
       state(cancelled ? "cancelled" : "failed");
     }
     kernel?.disconnect();

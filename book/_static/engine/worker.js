@@ -198,7 +198,7 @@ sys.path[:0] = ["/src", "/src/book", "/src/click"]`);
       if (data.type === "open") await open(data);
       else
         turn(
-          `from ldpbook.engine.inside import shell\n_ = shell.SHELL.run_cell(${JSON.stringify(data.code)})`,
+          `from ldpbook.engine.inside import shell\n_ = shell.SHELL.run_cell(${JSON.stringify(data.code)}, ${JSON.stringify(data.title)})`,
         );
       tell("done", { id: now });
     } catch (error) {

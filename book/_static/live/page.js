@@ -167,6 +167,7 @@
         box.append(...harmless(text(html)));
         box.querySelectorAll("table").forEach((table) => table.classList.add("table")); // as the theme does at load
         this.place.append(box);
+        ldpkit.cards?.(this.place);
       } else if (data["text/plain"])
         this.place.append(make("pre", { class: "live-result" }, text(data["text/plain"])));
     }
@@ -202,27 +203,33 @@
     /* Run `code` and show what it says in this piece's outputs; `first` is called before each part. */
     follow(kernel, code, first = () => {}) {
       this.error = this.interrupted = undefined;
-      return kernel.run(code, (type, content) => {
-        const check =
-          this.checks && content.ename === "AssertionError" && unmet(this.code, content.traceback);
-        if (type === "error")
-          [this.error, this.interrupted] = [
-            check ? `the check ${check} fails.` : `${content.ename}: ${content.evalue}`,
-            content.ename === "KeyboardInterrupt",
-          ];
-        if (
-          content.data &&
-          Object.keys(content.data).every((m) => m.startsWith("application/papermill"))
-        )
-          return;
-        first();
-        const verdicts = content.data?.["application/vnd.ldpkit.conditions+json"];
-        if (verdicts) ldpkit.conditions(verdicts, this.live.told.books);
-        if (check) this.outputs.say("Not yet: the check ", make("code", {}, check), " fails.");
-        else this.outputs.show(type, content);
-        if (type === "stream" && content.text.includes("\r"))
-          this.live.heard(this.outputs.last.raw);
-      });
+      return kernel.run(
+        code,
+        (type, content) => {
+          const check =
+            this.checks &&
+            content.ename === "AssertionError" &&
+            unmet(this.code, content.traceback);
+          if (type === "error")
+            [this.error, this.interrupted] = [
+              check ? `the check ${check} fails.` : `${content.ename}: ${content.evalue}`,
+              content.ename === "KeyboardInterrupt",
+            ];
+          if (
+            content.data &&
+            Object.keys(content.data).every((m) => m.startsWith("application/papermill"))
+          )
+            return;
+          first();
+          const verdicts = content.data?.["application/vnd.ldpkit.conditions+json"];
+          if (verdicts) ldpkit.conditions(verdicts, this.live.told.books);
+          if (check) this.outputs.say("Not yet: the check ", make("code", {}, check), " fails.");
+          else this.outputs.show(type, content);
+          if (type === "stream" && content.text.includes("\r"))
+            this.live.heard(this.outputs.last.raw);
+        },
+        this.title,
+      );
     }
     set_state(state, words) {
       this.state = state;
@@ -583,6 +590,7 @@ _aside(${JSON.stringify(code)})`;
     /* What is scrolled to stands below the bar. */
     measure() {
       document.documentElement.style.setProperty("--live-bar", `${this.bar.offsetHeight}px`);
+      document.activeElement.closest("#live-form input")?.scrollIntoView({ block: "nearest" }); // it may lie under a bar that grew
     }
     /* Where the run is, for programs: idle fetching starting running done failed cancelled. */
     state(word) {
@@ -667,7 +675,7 @@ _aside(${JSON.stringify(code)})`;
       this.ready(
         [
           edits && `Your ${edits} are kept. `,
-          set.length && `The address of this page sets ${set.join(", ")}. `,
+          set.length && `This address sets ${set.join(", ")}: press “Run all” for its run. `,
         ]
           .filter(Boolean)
           .join(""),

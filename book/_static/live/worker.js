@@ -97,7 +97,7 @@
       this.worker.postMessage({ ...message, id }, moved);
       return done;
     }
-    async run(code, show) {
+    async run(code, show, title = "cell") {
       let failed = false,
         heard = performance.now();
       const watch = setInterval(() => {
@@ -112,7 +112,7 @@
         failed ||= kind === "error";
         show(kind, content);
       };
-      const good = await this.send({ type: "run", code }, this.shown);
+      const good = await this.send({ type: "run", code, title }, this.shown);
       clearInterval(watch);
       if (good && this.kept)
         this.idle = setTimeout(() => {

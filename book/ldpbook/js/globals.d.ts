@@ -53,6 +53,8 @@ interface Plan {
 interface Parts {
   /** Strike the sentences whose condition a run found false; without verdicts, show those of the built book. */
   conditions: (verdicts?: Record<string, boolean | null>, values?: string[]) => void;
+  /** Make cards for a phone of tables with sentences. */
+  cards: (place: ParentNode) => void;
   base: {
     make<K extends keyof HTMLElementTagNameMap>(
       tag: K,

@@ -19,6 +19,7 @@ _SECONDS = 0.2  # between two messages
 _NAME = "<your client>"
 _CLEAR = "Every report is the input itself. A function of two arguments is given a list of inputs at a time: does yours take it for one input?"
 _LACKS = "A function that returns nothing returns None: does yours lack a return?"
+_STRANGE = "No report is one of the inputs, although both are of one type: are these inputs that your client takes?"
 LARGEST = 1_000
 """Characters of a report: the auditor takes minutes over larger ones, and says nothing meanwhile."""
 
@@ -41,15 +42,21 @@ def _told(add: Any) -> Any:
 
 @dataclass(frozen=True)
 class Watched(ldpkit.Client):
-    """A client of small reports, which remembers whether one of them was more than None, and whether one was not its input."""
+    """A client of small reports.
+
+    It remembers whether one of them was more than None, whether one was not its input, and whether one was an input or of another type.
+    """
 
     returned: set[bool] = field(default_factory=set, compare=False)
     hidden: set[bool] = field(default_factory=set, compare=False)
+    known: set[bool] = field(default_factory=set, compare=False)
 
     def perturb(self, values: Any, rng: Any) -> Any:
         reports = super().perturb(values, rng)
         self.returned.update(report is not None for report in reports)
         self.hidden.update(report != self.values[v] for report, v in zip(reports, values, strict=True))  # type: ignore[index]
+        kinds = {type(value) for value in self.values}  # type: ignore[union-attr]
+        self.known.update(type(report) not in kinds or report in self.values for report in reports)  # type: ignore[operator]
         largest = max(len(json.dumps(report, default=str)) for report in reports)
         checks.need(
             largest <= LARGEST,
@@ -104,7 +111,8 @@ def parts(found: Any) -> tuple[str, dict[str, str]]:
     )  # fmt: skip
     proven = (
         f"ε is above {least}, wrong with probability at most {found.alpha:g}."
-        + " The audit stopped as soon as it was sure, and more may leak." * found.violated
+        + " The audit stopped as soon as it was sure, and more may leak: audit again with a larger claim to learn how much."
+        * found.violated
         if found.lower > 0
         else "Nothing is proven about ε."
     )
@@ -141,8 +149,9 @@ def judge(code: str, values: list[Any], epsilon: float, trials: int, alpha: floa
     facts = {"cause": found.cause, **found.row()}
     plain = {key: str(x) if isinstance(x, float) and not math.isfinite(x) else x for key, x in facts.items()}
     data = json.loads(json.dumps(plain, default=str))
-    lacking = "" if True in asked.returned else f" Every report is None. {_LACKS}"
-    lacking += "" if True in asked.hidden or not asked.batched else f" {_CLEAR}"
+    lacking = "" if True in asked.returned else f"Every report is None. {_LACKS} "
+    lacking += "" if True in asked.hidden or not asked.batched else f"{_CLEAR} "
+    lacking += "" if True in asked.known or not found.violated else f"{_STRANGE} "
     head, told = parts(found)
-    shown = {"text/plain": head + lacking, "application/json": {"words": told, "facts": data}}
+    shown = {"text/plain": lacking + head, "application/json": {"words": told, "facts": data}}
     compiled.ask(kind="say", type="display_data", content={"data": shown})

@@ -85,7 +85,7 @@ class Shell:
     def __init__(self) -> None:
         main = types.ModuleType("__main__")
         sys.modules["__main__"] = main
-        self.display_formatter, self.number = Formatter(), 0
+        self.display_formatter = Formatter()
         self.events = types.SimpleNamespace(register=_nothing, unregister=_nothing)
         self.user_ns = main.__dict__
         self.user_ns.update(__builtins__=builtins, display=self.display, get_ipython=lambda: self)
@@ -101,10 +101,9 @@ class Shell:
         sys.stdout.flush()
         sys.stderr.flush()
 
-    def run_cell(self, code: str) -> bool:
-        """Run a cell in `user_ns`; return whether it ended well."""
-        self.number += 1
-        name = f"<cell {self.number}>"
+    def run_cell(self, code: str, title: str = "cell") -> bool:
+        """Run a cell, which tracebacks call by its title, in `user_ns`; return whether it ended well."""
+        name = f"<{title}>"
         linecache.cache[name] = len(code), None, code.splitlines(True), name
         try:
             tree = ast.parse(code, name)
