@@ -85,8 +85,8 @@
       shades[1]++;
       if (along && !(abs(shade - before) <= 1e-9 * max(abs(shade), abs(before)))) shades[0]++;
     }
-    const told = ([many, all], what, did) =>
-      all ? [`of ${all} ${what} in both runs, ${many} ${did}`] : [];
+    const told = (count, what, did) =>
+      count[1] ? [`of ${count[1]} ${what} in both runs, ${count[0]} ${did}`] : [];
     const words = [
       ...told(barred, "points", "moved further than both error bars reach"),
       ...told(bare, "points", "changed, which may be noise (not both runs have error bars)"),

@@ -211,7 +211,8 @@ def test_colours_of_dots_are_values_too(page, site):
     )
     said = twin.locator("[data-run-moved]").inner_text()
     counted = r"Of \d+ exact values in both runs, 0 changed; of (\d+) values of poisoning gain .* in both runs, \1 changed"
-    assert re.search(counted, said), said
+    found = re.search(counted, said)
+    assert found, said
     assert twin.locator(".tw-own .tw-dot").count() > 10
     low, high = (
         float(re.search(r"to ([\d.]+)", key)[1])
