@@ -255,7 +255,7 @@ def test_a_row_of_sentences_is_a_card_on_a_phone(page, site, name, many):
     ("name", "box"),
     [
         ("kv_auditor/tables", ".cell_output .output:has(table:not(.cards))"),
-        ("ldp_auditor/fig6", ".tw-table > div"),
+        ("refinement/fig6", ".tw-table > div"),
     ],
 )
 def test_the_first_column_stays_on_a_phone(page, site, name, box):
@@ -265,7 +265,7 @@ def test_the_first_column_stays_on_a_phone(page, site, name, box):
     page.wait_for_selector(".tw-table table")
     moved = page.eval_on_selector_all(
         box,
-        """all => all.filter(box => (box.scrollLeft = 150) && box.scrollLeft > 100).map(box =>
+        """all => all.filter(box => (box.scrollLeft = 150) && box.scrollLeft > 10).map(box =>
             [...box.querySelectorAll("td:first-child")].map(cell => Math.abs(cell.getBoundingClientRect().left - box.getBoundingClientRect().left)))""",
     )
-    assert moved and max(map(max, moved)) <= 2
+    assert moved and max(map(max, moved)) <= 3

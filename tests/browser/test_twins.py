@@ -105,12 +105,18 @@ def test_twins_of_a_page(page, name):
         if len({row[0] for row in table}) > 1:  # its panels have titles
             assert len(found["heads"]) == len(standing), (figure, found["heads"], standing)
         twin.locator("details summary").click()
-        text = "b => [...b.rows].map(r => [...r.cells].map(c => c.textContent))"
-        shown = twin.locator("tbody").evaluate(text)
-        assert [[value(cell) for cell in row] for row in shown] == [
-            [six(cell) for i, cell in enumerate(row) if any(each[i] != "" for each in table)]
-            for row in table
+        text = "all => all.map(r => [...r.cells].map(c => c.textContent))"
+        shown = twin.locator("tbody tr").evaluate_all(text)
+        full = [i for i in range(1, len(table[0])) if any(row[i] != "" for row in table)]
+        wanted = [  # the name of a panel stands above its rows
+            line
+            for panel in dict.fromkeys(row[0] for row in table)
+            for line in [
+                *([[six(panel)]] if panel != "" else []),
+                *([six(row[i]) for i in full] for row in table if row[0] == panel),
+            ]
         ]
+        assert [[value(cell) for cell in row] for row in shown] == wanted
         twin.locator("details summary").click()
     for theme in ("light", "dark"):
         page.evaluate("t => { document.documentElement.dataset.theme = t; }", theme)
