@@ -322,6 +322,10 @@ def test_a_cell_that_fails_asks_for_too_much_or_prints_html_harms_nothing(engine
     engine.locator("#live-run-all").click()
     assert ended(engine) == "failed" and "cells failed: cell" in status(engine)
     assert "ValueError: here" in status(engine) and "The other cells ran" in status(engine)
+    failed = re.search(r"cells failed: (cell \d+)", status(engine))[
+        1
+    ]  # a traceback calls it by the same number
+    assert f'File "<{failed}>", line' in cell.locator(".live-error pre").inner_text()
     endless = engine.evaluate("""() => {
         const run = say("while True: pass");
         setTimeout(() => kernel.interrupt(), 3000);
@@ -523,6 +527,9 @@ def test_an_own_client_is_judged_and_finds_nothing_of_the_reader(page, site):
     box.fill("def client(value, rng):\n    return value\n")  # written for one input, given a list
     go.click()
     assert ended(page, OWN) == "done" and "Every report is the input itself" in result.inner_text()
+    box.fill("def client(value):\n    return 9 if value == 1 else 8\n")  # its values are others
+    go.click()
+    assert ended(page, OWN) == "done" and "No report is one of the inputs" in result.inner_text()
     assert page.outside == []
 
 
