@@ -116,8 +116,11 @@ def parts(found: Any) -> tuple[str, dict[str, str]]:
         if found.lower > 0
         else "Nothing is proven about ε."
     )
-    allowed = counts and math.exp(found.claim) * counts["fp"] / counts["second"] + found.delta
-    if counts and not found.violated and counts["tp"] / counts["first"] > allowed:
+    often, seldom = (counts["tp"] / counts["first"], counts["fp"] / counts["second"]) if counts else (0.0, 0.0)
+    most = math.exp(found.claim)
+    if found.violated and seldom and often > most * seldom:
+        shown += f" That is {often / seldom:.3g} times as often, and a claim of ε = {found.claim:g} allows {most:.3g} times."
+    if not found.violated and often > most * seldom + found.delta:
         shown += " That is more than the claim allows, but this event was chosen among many, so that chance can do it. More reports decide."
     bets = found.violated and (
         f"Bets against the claim have turned 1 into {stats.down(found.e_value, 2)}, which is called the e-value. If the claim is true,"
