@@ -38,8 +38,37 @@ BARE = """all => all.filter(root => root.checkVisibility() && root.getBoundingCl
     && root.firstElementChild.getBoundingClientRect().left - root.getBoundingClientRect().left < 2).map(root => root.textContent)"""
 
 
+def explained(page):
+    """Check that short names and words are explained on hover and at their first use.
+
+    Short names in words: in running text, or in a table if the page has the name in tables only;
+    headings, links' names and the card at the head are left. Words of the glossary once.
+    """
+    uses = page.eval_on_selector_all(
+        "article abbr:not(.word)",
+        """all => all.map(a => {
+        const block = a.closest("tr") || a.closest("p, figcaption"), before = a.previousSibling?.data || "", after = a.nextSibling?.data || "";
+        const link = a.closest("a"), whole = !/\\w-$/.test(before) && !/^-\\w/.test(after)
+            && (!link || RegExp(a.textContent + "('?s|’s)?$").test(link.textContent.replace("+", "\\\\+")));
+        return {name: a.textContent, title: a.title, rank: whole && block && !a.closest("h1, h2, h3, h4, .admonition-title") ? +!!a.closest("tr") : 2,
+                block: block?.textContent.replaceAll("’", "'").replace(/\\s+/g, " ").toLowerCase()};
+    })""",
+    )
+    assert all(use["title"] == wording.table()[use["name"]] for use in uses)
+    for short in {use["name"] for use in uses}:
+        first = min((use for use in uses if use["name"] == short), key=lambda use: use["rank"])
+        assert first["rank"] == 2 or first["title"].lower() in first["block"], short
+    words = page.locator("article abbr.word")
+    found = words.evaluate_all("all => all.map(a => [a.textContent, a.title])")
+    met = [wording.meaning(used) for used, _ in found]
+    assert [title for _, title in found] == [said for _, said in met]
+    assert len({word for word, _ in met}) == len(met)
+    elsewhere = "article :is(a, h1, h2, h3, h4, table, pre, code, .glossary) abbr.word"
+    assert page.locator(elsewhere).count() == 0
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_page_is_whole_typeset_and_asks_nobody_outside(page, site, name):
+def test_page_is_whole_typeset_explained_and_asks_nobody_outside(page, site, name):
     page.goto(f"{site}/{name}.html#%E0%A4%A", wait_until="networkidle")  # which encodes nothing
     page.evaluate("location.hash = '%'")
     assert page.locator("article h1").count() == 1
@@ -56,6 +85,7 @@ def test_page_is_whole_typeset_and_asks_nobody_outside(page, site, name):
     assert not any(name.startswith("Type") for name in fields)  # a sentence up to its colon
     assert page.locator("article .math > math").count() == page.locator("article .math").count()
     assert page.locator("article msqrt").evaluate_all(BARE) == []
+    explained(page)
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width

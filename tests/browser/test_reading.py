@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from browser.conftest import HTML, PAGES, ROOT, serious, serve
+from browser.conftest import HTML, ROOT, serious, serve
 from browser.steps import status
 from ldpbook import dependencies, states, wording
 
@@ -247,34 +247,6 @@ def test_the_scoreboard_is_short_opens_without_scripts_and_gives_its_table(brows
     table = page.request.get(f"{site}/book/{address}").text()
     assert table == (ROOT / "_build" / "scoreboard.csv").read_text()
     page.context.close()
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_short_names_and_words_are_explained_on_hover_and_at_their_first_use(page, site, name):
-    """Short names in words: in running text, or in a table if the page has the name in tables only;
-    headings, links' names and the card at the head are left. Words of the glossary once."""
-    page.goto(f"{site}/{name}.html", wait_until="domcontentloaded")
-    uses = page.eval_on_selector_all(
-        "article abbr:not(.word)",
-        """all => all.map(a => {
-        const block = a.closest("tr") || a.closest("p, figcaption"), before = a.previousSibling?.data || "", after = a.nextSibling?.data || "";
-        const link = a.closest("a"), whole = !/\\w-$/.test(before) && !/^-\\w/.test(after)
-            && (!link || RegExp(a.textContent + "('?s|’s)?$").test(link.textContent.replace("+", "\\\\+")));
-        return {name: a.textContent, title: a.title, rank: whole && block && !a.closest("h1, h2, h3, h4, .admonition-title") ? +!!a.closest("tr") : 2,
-                block: block?.textContent.replaceAll("’", "'").replace(/\\s+/g, " ").toLowerCase()};
-    })""",
-    )
-    assert all(use["title"] == wording.table()[use["name"]] for use in uses)
-    for short in {use["name"] for use in uses}:
-        first = min((use for use in uses if use["name"] == short), key=lambda use: use["rank"])
-        assert first["rank"] == 2 or first["title"].lower() in first["block"], short
-    words = page.locator("article abbr.word")
-    found = words.evaluate_all("all => all.map(a => [a.textContent, a.title])")
-    met = [wording.meaning(used) for used, _ in found]
-    assert [title for _, title in found] == [said for _, said in met]
-    assert len({word for word, _ in met}) == len(met)
-    elsewhere = "article :is(a, h1, h2, h3, h4, table, pre, code, .glossary) abbr.word"
-    assert page.locator(elsewhere).count() == 0
 
 
 def test_a_press_on_a_word_shows_its_explanation(page, site):
