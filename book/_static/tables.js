@@ -1,24 +1,30 @@
-/* Tables on a phone (book.css): one with sentences becomes cards, where each cell names its column; of others the first column stays in
-   sight. `ldpkit.cards` takes what a run has shown, too. */
+/* Tables on a phone (book.css): one with sentences or many columns becomes cards, where each cell names its column; of others the first
+   column stays in sight. `ldpkit.cards` takes what a run has shown, too. */
 (() => {
   "use strict";
-  const SENTENCE = 40; // characters: a longer cell needs no name
-  const MANY = 6; // columns that a table of short words cannot show
+  const SENTENCE = 40, // characters
+    MANY = 8; // columns
   function cards(place) {
     for (const table of place.querySelectorAll(
       "article .pst-scrollable-table-container > table, table.dataframe",
     )) {
       const [head, ...more] = table.tHead?.rows || [],
         rows = [...table.tBodies].flatMap((body) => [...body.rows]),
-        cells = rows.flatMap((row) => [...row.cells]),
-        long = (cell) => cell.textContent.length > SENTENCE,
-        whole = head && !more.length && rows.every((r) => r.cells.length === head.cells.length),
-        wide = !table.matches(".dataframe") && head?.cells.length >= MANY;
-      if (!whole || !(wide || cells.some(long))) continue;
+        whole = head && !more.length && rows.every((r) => r.cells.length === head.cells.length);
+      if (!whole) continue;
+      const names = [...head.cells].map((cell) => cell.textContent.trim()),
+        lengths = names.map((_, i) => rows.map((row) => row.cells[i].textContent.length)),
+        sums = lengths.map((column) => column.reduce((sum, n) => sum + n, 0)),
+        long = lengths.some((column) => column.some((n) => n > SENTENCE)),
+        sentences = long ? sums.indexOf(Math.max(...sums)) : -1; // this column needs no name, nor does a title in words
+      if (!long && names.length < MANY) continue;
       table.classList.add("cards");
-      for (const cell of cells)
-        if (cell.cellIndex && !long(cell))
-          cell.dataset.label = head.cells[cell.cellIndex].textContent.trim();
+      for (const { cells } of rows)
+        for (const [i, cell] of [...cells].entries()) {
+          const words = cell.textContent.trim();
+          if (i !== sentences && (i || /^[-\d.]/.test(words))) cell.dataset.label = names[i];
+          if (!words) cell.hidden = true;
+        }
     }
   }
   globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { cards });

@@ -85,16 +85,17 @@
       shades[1]++;
       if (along && !(abs(shade - before) <= 1e-9 * max(abs(shade), abs(before)))) shades[0]++;
     }
-    const told = (count, what, did) =>
-      count[1] ? [`of ${count[1]} ${what} in both runs, ${count[0]} ${did}`] : [];
-    const words = [
-      ...told(barred, "points", "moved further than both error bars reach"),
-      ...told(bare, "points", "changed, which may be noise (not both runs have error bars)"),
-      ...told(exact, "exact values", "changed"),
-      ...(shades[0] ? told(shades, `values of ${along} (the colours)`, "changed") : []),
+    const told = (count, words) => (count[1] ? [`${count[0]} of ${count[1]} ${words}`] : []);
+    const both = [
+      ...told(barred, "simulated ones differ by more than both error bars"),
+      ...told(bare, "simulated ones differ, which may be noise (not both runs have error bars)"),
+      ...told(exact, "exact ones differ"),
+      ...(shades[0] ? told(shades, `values of ${along} (the colours) differ`) : []),
+    ];
+    return [
+      ...(both.length ? [`Where both runs have a point, ${both.join(", ")}`] : []),
       ...(added ? [`${added} points stand where the book has none`] : []),
-    ].join("; ");
-    return words.charAt(0).toUpperCase() + words.slice(1);
+    ].join(". ");
   }
 
   /* ---- colours: the book's palette by place; an ordered one from the theme's legible part of viridis ---- */
@@ -983,7 +984,8 @@
     /* ---- the table, the dialog, the reader's own runs ---- */
     tabulate() {
       const head = ["series", "source", this.spec.x, this.spec.y, "error", this.along],
-        short = (v) => (v % 1 ? +Number(v).toPrecision(6) : (v ?? "")), // the file has all digits
+        figures = this.plot.clientWidth < 500 ? 4 : 6, // the file has all digits
+        short = (v) => (v % 1 ? +Number(v).toPrecision(figures) : (v ?? "")),
         cell = (v) => `<td>${escaped(`${short(v)}`)}</td>`;
       const place = make("div", {
         role: "region",

@@ -139,15 +139,16 @@ def triples(cell, digits=4):
     """Return a table whose entries have up to three lines: the paper's value, this run ± sd, and the value without sampling
     noise.
 
-    There is a row for each epsilon and a column for each series.
+    There is a row for each epsilon, which names the lines, and a column for each series.
     """
-    run = [plots.number(m, digits, f" ± {s:.{digits}f}") for m, s in zip(cell["mean"], cell["sd"])]
-    text = [f"{ours}\n{limit:.{digits}f}" for ours, limit in zip(run, cell["limit"])]
-    if cell["paper"].notna().any():
-        text = [(f"{v:.{digits}f}\n" if pd.notna(v) else "–\n") + ours for v, ours in zip(cell["paper"], text)]
+    lines = {"paper": [f"{v:.{digits}f}" if pd.notna(v) else "–" for v in cell["paper"]]} if cell["paper"].notna().any() else {}
+    lines["run"] = [plots.number(m, digits, f" ± {s:.{digits}f}") for m, s in zip(cell["mean"], cell["sd"])]
+    lines["exact"] = [f"{limit:.{digits}f}" for limit in cell["limit"]]
+    text = ["\n".join(entry) for entry in zip(*lines.values())]
     wide = cell.assign(text=text).pivot(index="epsilon", columns="series", values="text")[list(dict.fromkeys(cell["series"]))]
-    wide = wide.rename_axis(columns=None).reset_index().assign(epsilon=lambda t: [f"{e:g}" for e in t["epsilon"]])
-    return plots.show(wide).set_properties(**{"white-space": "pre"})
+    wide = wide.rename_axis(columns=None).reset_index()
+    wide["epsilon"] = [f"{e:g}: " + "\n".join(lines) for e in wide["epsilon"]]
+    return plots.show(wide).set_properties(**{"white-space": "pre"}).set_properties(subset=["epsilon"], **{"text-align": "right"})
 
 
 def curves(parts, claims, x="stated ε", size=(4.3, 3.5), columns=2, notes=()):

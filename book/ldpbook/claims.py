@@ -286,12 +286,11 @@ def anchor(name: str) -> str:
 
 
 def _table(rows: pd.DataFrame, marked: bool) -> str:
-    """Return a table of claims, which names each place once; each claim has a place for links if it is `marked`."""
-    lines, before = [], ""
+    """Return a table of claims; each claim has a place for links if it is `marked`."""
+    lines = []
     for r in rows.itertuples():
         named = f"[{r.place}](/book/{r.page}.ipynb)" if r.page else r.place
-        place = f'<span id="{anchor(r.id)}"></span>' * marked + named * (named != before)
-        before = named
+        place = f'<span id="{anchor(r.id)}"></span>' * marked + named
         test = f"{SIGNS.get(r.relation, '')} {r.published}"
         test += f" ± {float(r.tolerance):g}" if r.tolerance not in ("", "0") else ""
         word, _, why = r.verdict.partition(":")

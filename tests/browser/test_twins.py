@@ -216,7 +216,9 @@ def test_colours_of_dots_are_values_too(page, site):
         }"""
     )
     said = twin.locator("[data-run-moved]").inner_text()
-    counted = r"Of \d+ exact values in both runs, 0 changed; of (\d+) values of poisoning gain .* in both runs, \1 changed"
+    counted = (
+        r"0 of \d+ exact ones differ, (\d+) of \1 values of poisoning gain \(the colours\) differ"
+    )
     found = re.search(counted, said)
     assert found, said
     assert twin.locator(".tw-own .tw-dot").count() > 10

@@ -120,6 +120,7 @@
         "aria-label": `${p.name}, as a slider`,
         "aria-describedby": `${id}-help`,
         oninput: () => write(p.stops[range.value]),
+        onkeydown: (e) => e.key === "Enter" && e.preventDefault(), // a slider has no line that ends
       });
       const mark = button(`${p.by} ${p.mark}`, () => write(p.mark), {
         class: "live-paper",

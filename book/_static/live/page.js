@@ -549,6 +549,7 @@ _aside(${JSON.stringify(code)})`;
       });
       this.hidden = make("div", { id: "live-hidden" });
       this.badge = badge("Not live");
+      this.badge.hidden = here; // it is about a server
       this.all = button("▶ Run all", () => this.runAll(), { id: "live-run-all" });
       this.stop = button(here ? "■ Cancel" : "■ Interrupt", () => this.interrupt(), {
         id: "live-interrupt",
@@ -820,8 +821,8 @@ _aside(${JSON.stringify(code)})`;
         .replace(/ *\|[^|]*\|/, "")
         .trim();
     }
-    tick(began) {
-      const gone = (performance.now() - began) / 1000,
+    tick() {
+      const gone = (performance.now() - this.began) / 1000,
         { done, count, all } = this.progress,
         known = all && this.expected;
       this.gauge.value =
@@ -873,9 +874,9 @@ _aside(${JSON.stringify(code)})`;
       this.look.replaceChildren();
       this.bar_said = "";
       this.progress = { done: 0, count: 1 };
-      const began = performance.now();
-      this.tick(began);
-      this.ticking = setInterval(() => this.tick(began), 500);
+      this.began = performance.now();
+      this.tick();
+      this.ticking = setInterval(() => this.tick(), 500);
     }
     edited(cell) {
       this.keep();
@@ -1002,6 +1003,7 @@ _aside(${JSON.stringify(code)})`;
         const pieces = choose(),
           failed = [],
           estimate = said ? "" : ` ${this.estimate()}`;
+        this.began = performance.now(); // the estimate is without the start of Python
         this.progress = { done: 0, count: pieces.length, all: pieces.length === this.cells.length };
         for (const piece of pieces) {
           this.say(`Running ${piece.title} …${estimate}`, "busy");
@@ -1053,7 +1055,14 @@ _aside(${JSON.stringify(code)})`;
         if (shown) {
           const words = `See the new ${figure ? "figure" : "output"} ${arrow}`,
             see = this.way(shown, words);
-          this.look.replaceChildren(this.way(shown, words), " ", ...again(), " ");
+          this.look.replaceChildren(
+            took.slice(0, -2),
+            ". ",
+            this.way(shown, words),
+            " ",
+            ...again(),
+            " ",
+          );
           see.id = this.see.id;
           this.see.replaceWith(see);
           this.see = see;

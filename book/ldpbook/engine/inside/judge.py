@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import time
 import traceback
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ _NAME = "<your client>"
 _CLEAR = "Every report is the input itself. A function of two arguments is given a list of inputs at a time: does yours take it for one input?"
 _LACKS = "A function that returns nothing returns None: does yours lack a return?"
 _STRANGE = "No report is one of the inputs, although both are of one type: are these inputs that your client takes?"
+_LIST = "A function of two arguments gets the inputs as a list: np.array(values) makes an array of it"
 LARGEST = 1_000
 """Characters of a report: the auditor takes minutes over larger ones, and says nothing meanwhile."""
 
@@ -84,6 +86,8 @@ def explained(error: Exception) -> str:
     if isinstance(error, ClientError):
         words = str(error).partition("; --on-error")[0]
     remark = f". {shell.MEMORY}" if isinstance(cause, MemoryError) else f". {_LACKS}" if "NoneType" in words else ""
+    as_array = isinstance(cause, TypeError | AttributeError) and re.search(r"\blist\b|scalar arrays|sequence", words)
+    remark += f". {_LIST}" if as_array else ""
     return words.rstrip(": ") + remark + (f" (line {lines[-1]} of your code)" if lines else "")
 
 
@@ -126,8 +130,10 @@ def parts(found: Any) -> tuple[str, dict[str, str]]:
         f"Bets against the claim have turned 1 into {stats.down(found.e_value, 2)}, which is called the e-value. If the claim is true,"
         f" they reach {1 / found.alpha:g} with probability at most {found.alpha:g}."
     )
-    told = {
-        "In one sentence": brief(found),
+    first = {"In one sentence": brief(found)}
+    if found.violated:  # plain words before the auditor's
+        head, first = f"VIOLATION: {brief(found)}", {"In the auditor's words": head}
+    told = first | {
         "Bound": proven,
         "E-value": bets,
         "Event": found.event + shown,
