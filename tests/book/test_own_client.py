@@ -2,6 +2,8 @@
 
 import importlib
 import json
+import math
+import re
 import sys
 import types
 
@@ -40,6 +42,7 @@ def judged(monkeypatch):
     ("def client(value):\n    return 'x' * 39", ["at most 40 characters", "got 41"]),
     ("def client(value):\n    return object()", ["what JSON can write"]),
     ("def client():\n    return 1", ["(values, rng) or (value)"]),
+    ("def client(values, rng):\n    return list(values > 1)", ["np.array(values)", "line 2"]),
 ])  # fmt: skip
 def test_a_fault_of_the_readers_code_is_named_with_its_line_and_without_options(
     judged, code, words
@@ -67,7 +70,7 @@ def test_code_that_defines_no_function_or_is_no_python_is_named(judged):
 def test_a_client_without_a_return_is_judged_and_the_lack_is_named(judged):
     """None may be a report, and a client that sends it for one input only gives that input away."""
     verdict, *_ = judged("def client(value):\n    value + 1")
-    assert verdict.startswith("Inconclusive") and "lack a return" in verdict
+    assert "Inconclusive" in verdict and "lack a return" in verdict
     verdict, _, facts = judged("def client(value):\n    if value:\n        return 1")
     assert verdict.startswith("VIOLATION") and "return" not in verdict and facts["cause"]
 
@@ -79,11 +82,10 @@ def test_a_result_is_shown_in_words_and_its_cause_once(judged):
     verdict, words, facts = judged(leaks, ("red", "green", "blue"), 3000)
     assert verdict.startswith("VIOLATION") and "Cause" not in verdict
     assert words["Cause"] == facts["cause"] and words["Cause"].endswith("Cause: field is.")
-    assert "reports of 'green', and in" in words["Event"] and words["Event"].endswith(
-        "of the others."
-    )
+    assert "reports of 'green', and in" in words["Event"] and "of the others." in words["Event"]
     assert "'green' against the others leads" in words["Inputs"]
-    assert f"{facts['reports']:,} reports per input show it" in words["In one sentence"]
+    assert f"{facts['reports']:,} reports per input show it" in verdict
+    assert words["In the auditor's words"].startswith("VIOLATION: epsilon = 1 is refuted")
     assert (
         words["Bound"].startswith("ε is above 1.") and "time of reports" in words["Not looked at"]
     )
@@ -97,6 +99,24 @@ def test_a_result_is_shown_in_words_and_its_cause_once(judged):
     assert (
         words["Bound"] == "Nothing is proven about ε." and "refuted" in words["It would have found"]
     )
+
+
+def test_how_much_more_often_an_event_was_seen_is_told_with_what_the_claim_allows(judged):
+    _, words, _ = judged(
+        "def client(value, rng):\n    return [v if rng.random() < 0.9 else 1 - v for v in value]",
+        (0, 1),
+        3000,
+    )
+    told = r"That is ([\d.]+) times as often, and a claim of ε = 1 allows 2.72 times"
+    assert float(re.search(told, words["Event"])[1]) > math.e
+
+
+def test_inputs_of_another_client_are_noticed(judged):
+    strange = "No report is one of the inputs"
+    verdict, *_ = judged("def client(value):\n    return 7 if value else 8")
+    assert strange in verdict and "VIOLATION" in verdict
+    verdict, *_ = judged("def client(value):\n    return [value]")  # of another type
+    assert strange not in verdict and "VIOLATION" in verdict
 
 
 def test_a_rare_leak_that_may_be_chance_is_called_so(judged):
