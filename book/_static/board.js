@@ -61,7 +61,7 @@
     figure = (item) => (D.items[item] ? D.items[item][0] : "");
   const pageOf = (item) => {
     const [, , page, anchor] = D.items[item] || [];
-    return page ? `${page}.html${anchor ? `#${anchor}` : ""}` : "";
+    return page ? `${page}.html#${anchor || "does-it-agree-with-the-paper"}` : "";
   };
   const rows = [],
     counted = {};
