@@ -124,7 +124,9 @@ def parts(found: Any) -> tuple[str, dict[str, str]]:
     most = math.exp(found.claim)
     if found.violated and seldom and often > most * seldom:
         shown += f" That is {often / seldom:.3g} times as often, and a claim of ε = {found.claim:g} allows {most:.3g} times."
-    if not found.violated and often > most * seldom + found.delta:
+    elif found.violated and counts and seldom:
+        shown += " The claim allows that: the bets weighed it together with others, and only all of them refute the claim."
+    elif not found.violated and often > most * seldom + found.delta:
         shown += " That is more than the claim allows, but this event was chosen among many, so that chance can do it. More reports decide."
     bets = found.violated and (
         f"Bets against the claim have turned 1 into {stats.down(found.e_value, 2)}, which is called the e-value. If the claim is true,"
