@@ -14,9 +14,8 @@ from .rappor import RAPPOR
 from .sketch import CMS, HCMS
 
 _CLASSES = {name: cls for name, cls in globals().items() if isinstance(cls, type)}
-_UNNAMED = FiniteMechanism, NumberOracle  # has a matrix for its parameter; is a base
-
-MECHANISMS = {name: cls for name, cls in _CLASSES.items() if cls not in _UNNAMED}
+# the first has a matrix for its parameter, and the second is a base
+MECHANISMS = {n: cls for n, cls in _CLASSES.items() if cls not in (FiniteMechanism, NumberOracle)}
 """The protocols by name, which `ldpkit.mechanisms.MECHANISMS` offers, too."""
 
 __all__ = ["MECHANISMS", *_CLASSES]

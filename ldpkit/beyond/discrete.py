@@ -164,8 +164,7 @@ class Integers(ReportType):
         )
 
     def score(self, reports: Array, pair: Pair) -> Array:
-        away = reports - (pair[0] + pair[1]) / 2
-        return away if pair[0] > pair[1] else -away
+        return (reports - (pair[0] + pair[1]) / 2) * (1 if pair[0] > pair[1] else -1)
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         least = [math.ceil(threshold + abs(pair[0] - pair[1]) / 2 * side) for side in (-1, 1)]

@@ -20,7 +20,18 @@ from ..reports.base import Columns, Structured, Support, log_ratio, ones, shaped
 from ..reports.values import cells
 from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
 
-__all__ = ["HM", "HR", "Index", "SignOracle", "Signs", "cell_table", "plus", "transform", "words"]
+__all__ = [
+    "HM",
+    "HR",
+    "Index",
+    "SignOracle",
+    "Signs",
+    "cell_table",
+    "listed_guess_rates",
+    "plus",
+    "transform",
+    "words",
+]
 
 MAX_ORDER = 2**20
 """Largest order of the matrix, because distributions are listed index by index."""
@@ -81,6 +92,13 @@ def _sizes(k: int, order: int) -> Array:
     return (k + transform(((rows >= 1) & (rows <= k)).astype(np.int64))) // 2
 
 
+def listed_guess_rates(form: Support, supported: Array, sizes: Array, pair: Pair) -> Rates:
+    """Rates of a guess by a sum over all reports, of which `supported` tells whether they support
+    the first value, and `sizes` how many values they support."""
+    guessed = np.where(sizes > 0, supported / np.maximum(sizes, 1), 1 / form.k)
+    return float(form.distribution(pair[0]) @ guessed), float(form.distribution(pair[1]) @ guessed)
+
+
 @dataclass(frozen=True)
 class Index(Support):
     """One index in ``0..order-1``, array (n,), which supports the values whose row has a plus at
@@ -113,10 +131,8 @@ class Index(Support):
         return (len(reports) + transform(counts)[1 : self.k + 1]) // 2
 
     def guess_rates(self, pair: Pair) -> Rates:
-        plus, sizes = _pluses(np.array(pair), np.arange(self.order)), _sizes(self.k, self.order)
-        guessed = np.where(sizes > 0, plus[:, 0] / np.maximum(sizes, 1), 1 / self.k)
-        first, second = (float(self.distribution(value) @ guessed) for value in pair)
-        return first, second
+        plus = _pluses(np.array(pair), np.arange(self.order))[:, 0]
+        return listed_guess_rates(self, plus, _sizes(self.k, self.order), pair)
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         return self.p * self.q, self.absent * self.q
@@ -220,8 +236,7 @@ class Signs(Structured):
                 (self.p * picked + none).mean(),
                 (np.where(first == second, self.p, self.other) * picked + none).mean(),
             )
-        tpr, fpr = rates / len(self.table)
-        return float(tpr), float(fpr)
+        return float(rates[0] / len(self.table)), float(rates[1] / len(self.table))
 
 
 # --- mechanisms

@@ -65,8 +65,7 @@ class Interval(ReportType):
     def score(self, reports: Array, pair: tuple[float, float]) -> Array:
         """1 in the first input's interval only, -1 in the second input's only, else 0; int array
         (n,)."""
-        one, two = (self.inside(reports, value).astype(np.int8) for value in pair)
-        return one - two
+        return self.inside(reports, pair[0]).astype(np.int8) - self.inside(reports, pair[1])
 
     def score_rates(self, threshold: float, pair: tuple[float, float]) -> Rates:
         # length of the part of one interval that lies outside the other
@@ -198,8 +197,10 @@ class NumberOracle(Mechanism):
             np.shape(pair) == (2,) and pair[0] != pair[1],
             f"pair must hold two different numbers in [{self.low}, {self.high}], got {pair}",
         )
-        first, second = (checks.real("pair", value, self.low, self.high) for value in pair)
-        return first, second
+        return (
+            checks.real("pair", pair[0], self.low, self.high),
+            checks.real("pair", pair[1], self.low, self.high),
+        )
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return real numbers, float array (n,), if a report is an `Interval`; see

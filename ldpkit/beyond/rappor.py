@@ -15,7 +15,7 @@ from ..jit import kernel
 from ..mechanisms.base import MAX_ROUNDS, Domain, Epsilon, FrequencyOracle, exact_distribution
 from ..reports.base import Columns, Structured, alphabet, product_distribution, structured
 from ..types import Array, ArrayLike, Numbers, Pair, Rates, Rng
-from .hadamard import cell_table
+from .hadamard import cell_table, listed_guess_rates
 
 __all__ = ["RAPPOR", "Bloom", "BloomWeeks"]
 
@@ -156,18 +156,14 @@ class Bloom(Structured):
         alphabet(2, self.m, "make reports instead")
         own, other = (self.unset, self.own), (1 - self.other, self.other)
         rates = np.where(self.pattern(value)[:, :, None], own, other)
-        parts = [product_distribution(row) for row in rates]
-        return np.concatenate(parts) / self.cohorts
+        return np.concatenate([product_distribution(row) for row in rates]) / self.cohorts
 
     def guess_rates(self, pair: Pair) -> Rates | None:
         """Sum over all reports; ``None`` if there are too many. See `ReportType.guess_rates`."""
         if self.m > 20 or self.outputs * max(self.k, self.m) > 2**24:
             return None
         held = self.tally(self.reports)
-        sizes = held.sum(axis=1)
-        guessed = np.where(sizes > 0, held[:, pair[0]] / np.maximum(sizes, 1), 1 / self.k)
-        first, second = (float(self.distribution(value) @ guessed) for value in pair)
-        return first, second
+        return listed_guess_rates(self, held[:, pair[0]], held.sum(axis=1), pair)
 
 
 @functools.lru_cache(maxsize=256)
@@ -289,13 +285,11 @@ class BloomWeeks(Structured):
         return (self.ratios[reports["bits"].sum(axis=1)] > 0).view(np.uint8)
 
     def supported(self, reports: Array, values: Array) -> Array:
-        places = self.single.places[:, :, values]
-        return held(places, reports["cohort"], self._set(reports))
+        return held(self.single.places[:, :, values], reports["cohort"], self._set(reports))
 
     def guess_rates(self, pair: Pair) -> Rates | None:
         unset = float(self.counts[0] @ (self.ratios <= 0))
-        known = replace(self.single, own=self.own, other=self.other, unset=unset)
-        return known.guess_rates(pair)
+        return replace(self.single, own=self.own, other=self.other, unset=unset).guess_rates(pair)
 
     def score(self, reports: Array, pair: Pair) -> Array:
         """Log likelihood ratio; float array (n,)."""
