@@ -93,8 +93,8 @@ def _sizes(k: int, order: int) -> Array:
 
 
 def listed_guess_rates(form: Support, supported: Array, sizes: Array, pair: Pair) -> Rates:
-    """Rates of a guess by a sum over all reports, of which `supported` tells whether they support
-    the first value, and `sizes` how many values they support."""
+    """Rates of a guess, by a sum over all reports. Each has a truth in `supported`, whether it
+    supports the first value. In `sizes` stands how many values each supports."""
     guessed = np.where(sizes > 0, supported / np.maximum(sizes, 1), 1 / form.k)
     return float(form.distribution(pair[0]) @ guessed), float(form.distribution(pair[1]) @ guessed)
 
