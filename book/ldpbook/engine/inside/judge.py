@@ -46,7 +46,8 @@ def _told(add: Any) -> Any:
 class Watched(ldpkit.Client):
     """A client of small reports.
 
-    It remembers whether one of them was more than None, whether one was not its input, and whether one was an input or of another type.
+    It remembers whether one of them was more than None, and whether one was not its input.
+    It also remembers whether one was among the inputs, or was of another type than these.
     """
 
     returned: set[bool] = field(default_factory=set, compare=False)
