@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   const SENTENCE = 40, // characters
-    MANY = 8; // columns
+    MANY = 7; // columns
   function cards(place) {
     for (const table of place.querySelectorAll(
       "article .pst-scrollable-table-container > table, table.dataframe",

@@ -983,7 +983,7 @@
 
     /* ---- the table, the dialog, the reader's own runs ---- */
     tabulate() {
-      const head = ["series", "source", this.spec.x, this.spec.y, "error", this.along],
+      const head = ["source", this.spec.x, this.spec.y, "error", this.along],
         figures = this.plot.clientWidth < 500 ? 4 : 6, // the file has all digits
         short = (v) => (v % 1 ? +Number(v).toPrecision(figures) : (v ?? "")),
         cell = (v) => `<td>${escaped(`${short(v)}`)}</td>`;
@@ -1003,18 +1003,19 @@
           ]),
         ),
       ];
-      const told = head.map((_, i) => rows.some((row) => (row[i + 1] ?? "") !== "")), // what is exact has no error
-        line = (cells) => `<tr>${cells.filter((_, i) => told[i]).join("")}</tr>`;
-      const part = (panel) => {
-        const named = `<tr><th scope="rowgroup" colspan="${told.filter(Boolean).length}"><span>${escaped(panel ?? "")}</span></th></tr>`,
-          mine = rows.filter((row) => row[0] === panel);
-        return `<tbody>${panel ? named : ""}${mine.map(([, ...row]) => line(head.map((_, i) => cell(row[i])))).join("")}</tbody>`;
+      const told = head.map((_, i) => rows.some((row) => (row[i + 2] ?? "") !== "")), // what is exact has no error
+        line = (cells) => `<tr>${cells.filter((_, i) => told[i]).join("")}</tr>`,
+        groups = new Map();
+      for (const row of rows) {
+        const name = row.slice(0, 2).filter(Boolean).join(": ");
+        if (!groups.has(name)) groups.set(name, []);
+        groups.get(name).push(row);
+      }
+      const part = ([name, mine]) => {
+        const title = `<tr><th scope="rowgroup" colspan="${told.filter(Boolean).length}"><span>${escaped(name)}</span></th></tr>`;
+        return `<tbody>${name ? title : ""}${mine.map(([, , ...row]) => line(head.map((_, i) => cell(row[i])))).join("")}</tbody>`;
       };
-      place.innerHTML = `<table><thead>${line(head.map((h) => `<th scope="col">${escaped(h ?? "")}</th>`))}</thead>${unique(
-        rows.map(([panel]) => panel),
-      )
-        .map(part)
-        .join("")}</table>`;
+      place.innerHTML = `<table><thead>${line(head.map((h) => `<th scope="col">${escaped(h ?? "")}</th>`))}</thead>${[...groups].map(part).join("")}</table>`;
       this.details.append(place);
     }
     enlarge() {

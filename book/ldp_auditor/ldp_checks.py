@@ -29,7 +29,8 @@ def compare_statement(
     at = where.format_map(far)
     furthest = f"{'Largest' if relation == '<=' else 'Smallest'} at {at}: " if at else ""
     board.add_cells(known, series or says, x, published=published, relation=relation, note=note and furthest + note, **given)
-    verdict = paper_values.SAID[board.table()["verdict"].iloc[-1]]
+    word = board.table()["verdict"].iloc[-1]
+    verdict = "holds" if word == "reproduced" else paper_values.SAID[word]
     return line | {"this run": far["mean"], "exact": far["exact"], "furthest at": at, "verdict": verdict}
 
 

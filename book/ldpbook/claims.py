@@ -145,10 +145,27 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
         for row in found:
             row["mutant"] = _mutant(row, code, tables) if "found" in row else ""
         paper_values.hand(pd.DataFrame(found), "id", ".claims.csv")
-    shown = ["place", "claim", "relation", "published", "found", "at", "verdict"]
-    table = pd.DataFrame(found).reindex(columns=shown).rename(columns={"published": "paper", "at": "furthest at"})
-    table = table.replace({"relation": SIGNS})
-    return table.loc[:, (table.notna() & (table != "")).any()]
+    table = pd.DataFrame(
+        [row | {"the paper says": row["claim"], "the test": _test(row), "furthest": _furthest(row)} for row in found]
+    )
+    return table[["place", "the paper says", "the test", "furthest", "verdict"]]
+
+
+def _test(row: Mapping[str, Any]) -> str:
+    """Return in words how a claim is tested."""
+    allowed = f" ± {float(row['tolerance']):g}" if row["tolerance"] not in ("", "0", 0) else ""
+    return f"{SIGNS[row['relation']]} {_number(row['published'])}{allowed}: {row['cells']}"
+
+
+def _furthest(row: Mapping[str, Any]) -> str:
+    """Return the number of a run on which the verdict on a claim rests, and its cell, if there is one."""
+    found = row.get("found", "")
+    return "" if found == "" else _number(found) + (f" at {row['at']}" if row["at"] else "")
+
+
+def _number(x: float) -> str:
+    """Return a number as a claim has it."""
+    return f"{float(x):,.0f}" if 1000 <= abs(float(x)) < math.inf else f"{float(x):.4g}"
 
 
 def _evaluator(
@@ -291,13 +308,9 @@ def _table(rows: pd.DataFrame, marked: bool) -> str:
     for r in rows.itertuples():
         named = f"[{r.place}](/book/{r.page}.ipynb)" if r.page else r.place
         place = f'<span id="{anchor(r.id)}"></span>' * marked + named
-        test = f"{SIGNS.get(r.relation, '')} {r.published}"
-        test += f" ± {float(r.tolerance):g}" if r.tolerance not in ("", "0") else ""
-        word, _, why = r.verdict.partition(":")
-        there = f", at {r.at}" if r.at and why else ""
-        value = f" (furthest {float(r.found):.4g}{there})" if r.found != "" else ""
-        said = f"{test}: {r.cells}" if r.relation else "–"
-        lines.append((place, r.claim, said, f"**{word}**{r.verdict[len(word) :]}{value}"))
+        word, far = r.verdict.partition(":")[0], _furthest(r._asdict())
+        value = f" (furthest {far})" if far else ""
+        lines.append((place, r.claim, _test(r._asdict()) if r.relation else "–", f"**{word}**{r.verdict[len(word) :]}{value}"))
     return figures.listed((3, 9, 8, 6), ("place", "the paper says", "the test", "verdict"), lines)
 
 

@@ -285,7 +285,7 @@ def test_a_statement_about_many_cells_is_compared_by_the_one_that_goes_furthest(
     ]
     first = ["below", 0.7, 0.71, 0.72, "BLH, k = 25", "differs, explained"]
     assert list(shown[0].values()) == first
-    assert [line["verdict"] for line in shown] == ["differs, explained", "reproduced"] * 2
+    assert [line["verdict"] for line in shown] == ["differs, explained", "holds"] * 2
     places = ["BLH, k = 25", "BLH, k = 25", "OLH, k = 200", ""]
     assert [line["furthest at"] for line in shown] == places
     table = board.table()

@@ -107,15 +107,12 @@ def test_twins_of_a_page(page, name):
         twin.locator("details summary").click()
         text = "all => all.map(r => [...r.cells].map(c => c.textContent))"
         shown = twin.locator("tbody tr").evaluate_all(text)
-        full = [i for i in range(1, len(table[0])) if any(row[i] != "" for row in table)]
-        wanted = [  # the name of a panel stands above its rows
-            line
-            for panel in dict.fromkeys(row[0] for row in table)
-            for line in [
-                *([[six(panel)]] if panel != "" else []),
-                *([six(row[i]) for i in full] for row in table if row[0] == panel),
-            ]
-        ]
+        full = [i for i in range(2, len(table[0])) if any(row[i] != "" for row in table)]
+        wanted = []  # the names of panel and series stand above their rows
+        for group in dict.fromkeys(tuple(row[:2]) for row in table):
+            title = ": ".join(f"{part}" for part in group if part != "")
+            wanted += [[value(title)]] if title else []
+            wanted += [[six(row[i]) for i in full] for row in table if tuple(row[:2]) == group]
         assert [[value(cell) for cell in row] for row in shown] == wanted
         twin.locator("details summary").click()
     for theme in ("light", "dark"):
