@@ -92,10 +92,9 @@
       ...told(exact, "exact ones differ"),
       ...(shades[0] ? told(shades, `values of ${along} (the colours) differ`) : []),
     ];
-    return [
-      ...(both.length ? [`Where both runs have a point, ${both.join(", ")}`] : []),
-      ...(added ? [`${added} points stand where the book has none`] : []),
-    ].join(". ");
+    if (!both.length) return ""; // places that are results themselves
+    const more = added ? ` ${added} points stand where the book has none.` : "";
+    return ` Where both runs have a point, ${both.join(", ")}.${more}`;
   }
 
   /* ---- colours: the book's palette by place; an ordered one from the theme's legible part of viridis ---- */
@@ -470,14 +469,15 @@
           make("strong", {}, "Your run and the book’s."),
           ` Bold: your run ${last.count}. ${paler.length ? `Paler: your run ${paler.join(", ")}. ` : ""}Faint: the book.` +
             (this.spec.kind === "bars" ? " Bars stand side by side, the book’s on the left." : ""),
-          make("span", { "data-run-moved": true }, ` ${moved(this.table, last.rows, this.along)}.`),
+          make("span", { "data-run-moved": true }, moved(this.table, last.rows, this.along)),
           this.outside(last.rows),
         );
       this.mine.replaceChildren(
-        ...this.runs.map((run) => {
+        ...this.runs.map((run, i) => {
           const press = () => {
             run.hidden = !run.hidden;
             this.show(this.runs);
+            /** @type {HTMLElement} */ (this.mine.children[i]).focus();
           };
           const look = { class: "tw-series", "aria-pressed": String(!run.hidden) };
           return button(`your run ${run.count}: ${run.label}`, press, look);

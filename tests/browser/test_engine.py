@@ -528,6 +528,12 @@ def test_an_own_client_is_judged_and_finds_nothing_of_the_reader(page, site):
     box.fill("def client(value):\n    return 9 if value == 1 else 8\n")  # its values are others
     go.click()
     assert ended(page, OWN) == "done" and "No report is one of the inputs" in result.inner_text()
+    page.reload()  # what was written is still there, and the example can come back
+    assert box.input_value().startswith("def client(value):")
+    page.get_by_role("button", name="Back to the example").click()
+    assert "a slip" in box.input_value()
+    page.reload()
+    assert "a slip" in box.input_value()
     assert page.outside == []
 
 

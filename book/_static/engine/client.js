@@ -252,21 +252,55 @@ def client(values, rng):
     e.preventDefault();
     audit();
   });
+  const kept = `own-client ${location.pathname}`, // in this tab
+    inputs = {
+      code,
+      ...Object.fromEntries(Object.entries(fields).map(([n, { input }]) => [n, input])),
+    },
+    example = Object.entries(inputs).map(([name, input]) => [name, input.value]),
+    fill = (values) => {
+      for (const [name, value] of values) if (name in inputs) inputs[name].value = value;
+    },
+    again = button(
+      "Back to the example",
+      () => {
+        fill(example);
+        again.hidden = true;
+        sessionStorage.removeItem(kept);
+        code.focus(); // this button goes
+      },
+      { class: "ex-button ex-quiet", hidden: true },
+    );
+  try {
+    fill(JSON.parse(sessionStorage.getItem(kept)) ?? []);
+    again.hidden = !sessionStorage.getItem(kept);
+  } catch {
+    /* not written here */
+  }
   host.addEventListener("input", () => {
     edited = true;
+    again.hidden = false;
+    sessionStorage.setItem(
+      kept,
+      JSON.stringify(Object.entries(inputs).map(([name, { value }]) => [name, value])),
+    );
     if (result.hasChildNodes())
       say("The verdict below is about the client and the values before this change.");
   });
-  const [size] = engine.split(" ");
+  const [size, seconds] = engine.split(" ");
   host.className = "explorer";
   host.replaceChildren(
     field("Your client in Python", code, "ex-code").box,
     make("div", { class: "ex-controls" }, ...Object.values(fields).map(({ box }) => box)),
-    make("div", { class: "ex-buttons" }, go, stop),
+    make("div", { class: "ex-buttons" }, go, stop, again),
     make(
       "p",
       {},
-      make("small", {}, `${size} MB once, kept in this browser; it takes 700 MB of memory.`),
+      make(
+        "small",
+        {},
+        `${size} MB once, kept in this browser, then about ${seconds} s. It takes 700 MB of memory.`,
+      ),
     ),
     status,
     bar,
