@@ -13,18 +13,14 @@
         whole = head && !more.length && rows.every((r) => r.cells.length === head.cells.length);
       if (!whole) continue;
       const names = [...head.cells].map((cell) => cell.textContent.trim()),
-        lengths = names.map((_, i) => rows.map((row) => row.cells[i].textContent.length)),
-        sums = lengths.map((column) => column.reduce((sum, n) => sum + n, 0)),
-        long = lengths.some((column) => column.some((n) => n > SENTENCE)),
-        sentences = long ? sums.indexOf(Math.max(...sums)) : -1; // this column needs no name, nor does a title in words
-      if (!long && names.length < MANY) continue;
+        cells = rows.flatMap((row) => [...row.cells]);
+      if (names.length < MANY && !cells.some((c) => c.textContent.length > SENTENCE)) continue;
       table.classList.add("cards");
-      for (const { cells } of rows)
-        for (const [i, cell] of [...cells].entries()) {
-          const words = cell.textContent.trim();
-          if (i !== sentences && (i || /^[-\d.]/.test(words))) cell.dataset.label = names[i];
-          if (!words) cell.hidden = true;
-        }
+      for (const cell of cells) {
+        const words = cell.textContent.trim();
+        if (cell.cellIndex || /^[-\d.]/.test(words)) cell.dataset.label = names[cell.cellIndex]; // a title in words needs none
+        cell.hidden = !words;
+      }
     }
   }
   globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { cards });

@@ -24,7 +24,7 @@ import pandas as pd
 from ldpkit import checks
 from ldpkit.types import Array
 
-from . import figures, paper_values
+from . import figures, paper_values, plot_style
 
 __all__ = ["COLUMNS", "VERDICTS", "load", "verdict", "judge"]
 
@@ -165,7 +165,10 @@ def _furthest(row: Mapping[str, Any]) -> str:
 
 def _number(x: float) -> str:
     """Return a number as a claim has it."""
-    return f"{float(x):,.0f}" if 1000 <= abs(float(x)) < math.inf else f"{float(x):.4g}"
+    value = float(x)
+    if 0 < abs(value) < 1e-4:
+        return str(plot_style.written(value, 4))
+    return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else f"{value:.4g}"
 
 
 def _evaluator(
