@@ -429,7 +429,10 @@
               ? `<rect x="4" y="1" width="14" height="12" ${look} fill-opacity="${full ? 0.9 : 0}"/>`
               : `<path d="${SHAPES[0](11, 7, 4)}" ${look}/>`,
           ) +
-            this.words(s) +
+            this.words(s).replace(
+              "the book",
+              this.visible.length ? "the book and your run" : "the book",
+            ) +
             error(s),
         );
       }

@@ -562,7 +562,10 @@ _aside(${JSON.stringify(code)})`;
       this.all.disabled = this.stop.disabled = this.again.disabled = this.restore.hidden = true;
       this.see = make("a", { id: "live-see", href: "#", hidden: true });
       this.look = make("span", {}); // the same way, beside the form's button, and there
-      this.halt = button(this.stop.textContent, () => this.interrupt(), { class: "live-halt" });
+      this.halt = button(this.stop.textContent, () => this.interrupt(), {
+        class: "live-halt",
+        title: "Escape does this, too",
+      });
       this.wait = make("p", { id: "live-wait", role: "status" });
       this.bar = make(
         "div",
