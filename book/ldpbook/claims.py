@@ -165,7 +165,7 @@ def _furthest(row: Mapping[str, Any]) -> str:
 
 def _number(x: float) -> str:
     """Return a number as a claim has it."""
-    value = float(x)
+    value = 0.0 if abs(float(x)) < plot_style.ROUNDING else float(x)
     if 0 < abs(value) < 1e-4:
         return str(plot_style.written(value, 4))
     return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else f"{value:.4g}"

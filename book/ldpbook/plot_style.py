@@ -24,7 +24,7 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*", "<", ">"]
 SOURCES = ("paper", "released code", "exact", "this run", "this run, real reports", "claim")
 """Sources of a point; ``"this run"`` without an addition means sampled from the exact distribution."""
-_ROUNDING = 1e-12  # a negative number closer to zero is a rounding error of doubles
+ROUNDING = 1e-12  # a number closer to zero may be a rounding error of doubles
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DASHES = ["--", ":", "-.", (0, (1, 3)), (0, (6, 1, 1, 1, 1, 1))]
 
@@ -246,7 +246,7 @@ def written(entry: object, precision: int) -> object:
         return f"{entry:,}"
     x = float(entry)
     text = f"{x:,.{precision}f}"
-    if text.strip("-0.") or -_ROUNDING < x <= 0:
+    if text.strip("-0.") or -ROUNDING < x <= 0:
         return text if text.strip("-0.") else text.lstrip("-")
     mantissa, exponent = f"{x:.1e}".split("e")
     ten = power(10, int(exponent))
