@@ -19,7 +19,7 @@
       for (const cell of cells) {
         const words = cell.textContent.trim();
         if (cell.cellIndex || /^[-\d.]/.test(words)) cell.dataset.label = names[cell.cellIndex]; // a title in words needs none
-        cell.hidden = !words;
+        if (!words) cell.dataset.empty = "";
       }
     }
   }
