@@ -154,7 +154,7 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
 def _test(row: Mapping[str, Any]) -> str:
     """Return in words how a claim is tested."""
     allowed = f" ± {float(row['tolerance']):g}" if row["tolerance"] not in ("", "0", 0) else ""
-    return f"{SIGNS[row['relation']]} {_number(row['published'])}{allowed}: {row['cells']}"
+    return f"{SIGNS[row['relation']]} {_number(row['published'], 6)}{allowed}: {row['cells']}"
 
 
 def _furthest(row: Mapping[str, Any]) -> str:
@@ -163,12 +163,12 @@ def _furthest(row: Mapping[str, Any]) -> str:
     return "" if found == "" else _number(found) + (f" at {row['at']}" if row["at"] else "")
 
 
-def _number(x: float) -> str:
-    """Return a number as a claim has it."""
+def _number(x: float, digits: int = 4) -> str:
+    """Return a number as a claim has it; what a paper prints has six digits at most."""
     value = 0.0 if abs(float(x)) < plot_style.ROUNDING else float(x)
     if 0 < abs(value) < 1e-4:
         return str(plot_style.written(value, 4))
-    return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else f"{value:.4g}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else f"{value:.{digits}g}"
 
 
 def _evaluator(

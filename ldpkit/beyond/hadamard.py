@@ -93,8 +93,11 @@ def _sizes(k: int, order: int) -> Array:
 
 
 def listed_guess_rates(form: Support, supported: Array, sizes: Array, pair: Pair) -> Rates:
-    """Rates of a guess, by a sum over all reports. Each has a truth in `supported`, whether it
-    supports the first value. In `sizes` stands how many values each supports."""
+    """Rates of a guess, by a sum over all reports of `form`.
+
+    For each report, `supported` tells whether it supports the first value, and `sizes` how many
+    values it supports; arrays (outputs,).
+    """
     guessed = np.where(sizes > 0, supported / np.maximum(sizes, 1), 1 / form.k)
     return float(form.distribution(pair[0]) @ guessed), float(form.distribution(pair[1]) @ guessed)
 

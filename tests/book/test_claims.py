@@ -89,6 +89,16 @@ def test_a_page_hands_verdicts_and_what_turns_them_to_the_build(figure_2, tmp_pa
     sgd = code("ldp_sgd")
     shown = claims.judge("ldp_sgd/table3", sgd)
     assert set(shown["verdict"].str.partition(":")[0]) == {"holds", "does not hold"}
+    printed = LEDGER["published"].astype(str)
+    told = [claims._test(row) for row in LEDGER[LEDGER["relation"] != ""].to_dict("records")]
+    numbers = [
+        float(text.split(maxsplit=2)[1].rstrip(":").replace(",", ""))
+        for text in told
+        if "⁻" not in text
+    ]
+    assert set(numbers) <= set(
+        pd.to_numeric(printed[printed != ""])
+    )  # no printed number is rounded
     claims.judge("ldp_sgd/fig3", sgd, comparable=False)
     claims.judge("ldp_auditor/fig2", code("ldp_auditor"), cell=figure_2)
     found = pd.read_csv(tmp_path / "page.claims.csv").set_index("id")

@@ -528,6 +528,9 @@ def test_an_own_client_is_judged_and_finds_nothing_of_the_reader(page, site):
     box.fill("def client(value):\n    return 9 if value == 1 else 8\n")  # its values are others
     go.click()
     assert ended(page, OWN) == "done" and "No report is one of the inputs" in result.inner_text()
+    page.get_by_role("button", name="Back to the example").click()
+    assert "before this change" in said.inner_text()
+    box.fill("def client(value):\n    return value\n")
     page.reload()  # what was written is still there, and the example can come back
     assert box.input_value().startswith("def client(value):")
     page.get_by_role("button", name="Back to the example").click()

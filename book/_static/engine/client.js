@@ -187,6 +187,12 @@ def client(values, rng):
     place.focus({ preventScroll: true });
     place.scrollIntoView();
   }
+  /* The form has changed: nobody is led away from it, and a verdict is about what it was before. */
+  function outdated() {
+    edited = true;
+    if (result.hasChildNodes())
+      say("The verdict below is about the client and the values before this change.");
+  }
   const say = (words, share = bar.value, tone = "") => {
     status.textContent = words;
     status.dataset.tone = tone;
@@ -265,6 +271,7 @@ def client(values, rng):
       "Back to the example",
       () => {
         fill(example);
+        outdated();
         again.hidden = true;
         sessionStorage.removeItem(kept);
         code.focus(); // this button goes
@@ -278,14 +285,12 @@ def client(values, rng):
     /* not written here */
   }
   host.addEventListener("input", () => {
-    edited = true;
+    outdated();
     again.hidden = false;
     sessionStorage.setItem(
       kept,
       JSON.stringify(Object.entries(inputs).map(([name, { value }]) => [name, value])),
     );
-    if (result.hasChildNodes())
-      say("The verdict below is about the client and the values before this change.");
   });
   const [size, seconds] = engine.split(" ");
   host.className = "explorer";
